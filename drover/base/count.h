@@ -4,9 +4,8 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <type_traits>
-
 #include <string>
+#include <type_traits>
 
 #include "drover/base/errors.h"
 
