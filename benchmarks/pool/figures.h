@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/harness/figure.h"
+#include "benchmarks/harness/peer_process.h"
+
+namespace bench {
+
+/// What a figure is measured with: the peers, and where its entries go. One thread at a time.
+class Bench {
+ public:
+  explicit Bench(bool longer) : longer_(longer) {}
+
+  /// `--long`: more rounds, bigger runs.
+  bool longer() const { return longer_; }
+
+  /// A measurement that a floor or oneTBB answers: the first number, multiplied by `scale`.
+  Measure floor(std::string request, double scale = 1) { return asking(floors_, std::move(request), scale); }
+  Measure tbb(std::string request, double scale = 1) { return asking(tbb_, std::move(request), scale); }
+  PeerProcess& floors() { return floors_; }
+
+  void add(Figure figure) {
+    if (longer_) figure.rounds *= 3;
+    for (Entry& entry : run(figure)) entries_.push_back(std::move(entry));
+  }
+  void add(Entry entry) { entries_.push_back(std::move(entry)); }
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  static Measure asking(PeerProcess& peer, std::string request, double scale) {
+    return [&peer, request = std::move(request), scale] { return peer.ask(request).at(0) * scale; };
+  }
+
+  bool longer_;
+  PeerProcess floors_{"drover-peer-floor"};
+  PeerProcess tbb_{"drover-peer-tbb"};
+  std::vector<Entry> entries_;
+};
+
+inline constexpr double kNsInUs = 1e-3;  ///< scales for Bench::floor
+inline constexpr double kNsInMs = 1e-6;
+
+// One function a figure of targets.md, each in the file of its name (P1-P5, P7, P8, P10, and what issue 3 adds).
+void map_chunk1(Bench& bench);
+void map_chunk1_streamed(Bench& bench);
+void map_auto(Bench& bench);
+void submit_pipelined(Bench& bench);
+void roundtrip_hot(Bench& bench);
+void roundtrip_parked(Bench& bench);
+void roundtrip_one_cpu(Bench& bench);
+void start_first_result(Bench& bench);
+void stop(Bench& bench);
+void montecarlo_efficiency(Bench& bench);
+void worker_death_ms(Bench& bench);
+void parent_death_ms(Bench& bench);
+void idle_cpu(Bench& bench);
+void idle_pss(Bench& bench);
+void stream_memory(Bench& bench);
+
+/// What the program does when it plays the parent that will be killed: two busy workers, each with a busy one of its
+/// own.
+inline constexpr const char* kPlayParent = "--play-parent";
+/// What it does when it is only spawned: it ends at once.
+inline constexpr const char* kExitAtOnce = "--exit-at-once";
+[[noreturn]] void play_parent();
+
+}  // namespace bench

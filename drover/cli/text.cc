@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/cli/text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstddef>
+
+namespace drover::inline v1::cli {
+
+std::string grouped(std::int64_t number) {
+  std::string text = std::to_string(number);
+  const std::ptrdiff_t first = number < 0 ? 1 : 0;
+  for (auto at = std::ssize(text) - 3; at > first; at -= 3) text.insert(static_cast<std::size_t>(at), 1, ',');
+  return text;
+}
+
+std::string rate_text(double per_second) {
+  return per_second >= 99.95 ? grouped(std::llround(per_second)) : fmt::format("{:.3g}", per_second);
+}
+
+std::string clock_text(double seconds) {
+  constexpr double kYear = 365.0 * 24 * 3600;
+  if (!(seconds >= 0 && seconds < kYear)) return "?";
+  const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
+  const auto minutes = whole / 60 % 60, rest = whole % 60;
+  if (whole < 3600) return fmt::format("{}:{:02}", minutes, rest);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, minutes, rest);
+}
+
+}  // namespace drover::inline v1::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace drover::inline v1::cli {
+
+/// 50000 -> "50,000".
+std::string grouped(std::int64_t number);
+
+/// Things per second: "1,420" from 100 on, below that three digits: "12.3", "0.0457".
+std::string rate_text(double per_second);
+
+/// Seconds as "0:32", "12:05" or "1:02:05"; what is unknown, or longer than a year, is "?".
+std::string clock_text(double seconds);
+
+}  // namespace drover::inline v1::cli

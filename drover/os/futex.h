@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace drover::inline v1::os {
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// A word that processes sleep on. std::atomic::wait cannot be used: it makes futexes that are private to one process.
+using FutexWord = std::atomic<std::uint32_t>;
+static_assert(FutexWord::is_always_lock_free && sizeof(FutexWord) == 4);
+
+enum class FutexWait {
+  kWoken,     ///< woken, or the word had changed already, or a signal arrived: look again
+  kTimedOut,  ///< the deadline passed
+};
+
+/// Sleeps while `word` holds `expected`. May return early for no reason. Never fails. Any process that maps the word.
+FutexWait futex_wait(const FutexWord& word, std::uint32_t expected, const Deadline& deadline = {}) noexcept;
+
+/// Wakes up to `count` sleepers.
+void futex_wake(const FutexWord& word, int count = 1) noexcept;
+
+/// Tells the processor that this is a spin loop.
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace drover::inline v1::os

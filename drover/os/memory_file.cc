@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/os/memory_file.h"
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "drover/base/errors.h"
+#include "drover/os/fault_point.h"
+#include "drover/os/memory.h"
+
+namespace drover::inline v1::os {
+
+MemoryFile MemoryFile::create(const char* debug_name) {
+  Fd fd(::memfd_create(debug_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) throw_errno("memfd_create");
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK) < 0) throw_errno("fcntl F_SEAL_SHRINK");
+  return MemoryFile(std::move(fd));
+}
+
+void MemoryFile::grow_to(std::uint64_t end) const {
+  fault_point();
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) < 0) throw_errno("fstat");
+  if (static_cast<std::uint64_t>(status.st_size) >= end) return;
+  // A concurrent grower may have gone further; the seal turns our shrinking into EPERM, which then means success.
+  if (::ftruncate(fd_.get(), static_cast<off_t>(end)) < 0 && errno != EPERM) throw_errno("ftruncate");
+}
+
+void MemoryFile::reserve(std::uint64_t offset, std::uint64_t length) const {
+  fault_point();
+  const std::uint64_t available = available_memory().bytes;
+  if (length <= available) {
+    int rc = 0;
+    do {
+      rc = ::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(length));
+    } while (rc < 0 && errno == EINTR);
+    if (rc == 0) return;
+    if (errno != ENOSPC && errno != ENOMEM) throw_errno("fallocate");
+  }
+  throw OutOfMemory("not enough memory for " + std::to_string(length) + " bytes of shared memory: " +
+                    std::to_string(available) + " bytes are available to this process");
+}
+
+void MemoryFile::discard(std::uint64_t offset, std::uint64_t length) const noexcept {
+  ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+              static_cast<off_t>(length));
+}
+
+void MemoryFile::write_at(std::uint64_t offset, std::span<const std::byte> data) const {
+  while (!data.empty()) {
+    fault_point();
+    const ssize_t n = ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw_errno("pwrite to shared memory");
+    data = data.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+}
+
+void MemoryFile::read_at(std::uint64_t offset, std::span<std::byte> data) const {
+  while (!data.empty()) {
+    const ssize_t n = ::pread(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw_errno("pread of shared memory");
+    if (n == 0) throw std::system_error(EIO, std::generic_category(), "shared memory ends before the data does");
+    data = data.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+}
+
+}  // namespace drover::inline v1::os

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "drover/os/fd.h"
+
+namespace drover::inline v1::os {
+
+/// Memory with a descriptor and no name (memfd): nothing is left of it when the last process that holds it is gone, and
+/// /dev/shm need not have room. Thread-safe; any process that inherited the descriptor.
+class MemoryFile {
+ public:
+  /// An empty file that can grow and never shrink (sealed), so that no process can take pages from under another.
+  static MemoryFile create(const char* debug_name);
+  static MemoryFile adopt(Fd fd) { return MemoryFile(std::move(fd)); }
+
+  const Fd& fd() const noexcept { return fd_; }
+
+  /// Makes the file at least `end` bytes long; pages come when they are touched.
+  void grow_to(std::uint64_t end) const;
+  /// Takes memory for the range now. Throws drover::OutOfMemory, with needed and available bytes, when it is not there.
+  void reserve(std::uint64_t offset, std::uint64_t length) const;
+  /// Gives the pages of the range back; they read as zero from now on.
+  void discard(std::uint64_t offset, std::uint64_t length) const noexcept;
+
+  void write_at(std::uint64_t offset, std::span<const std::byte> data) const;
+  void read_at(std::uint64_t offset, std::span<std::byte> data) const;
+
+ private:
+  explicit MemoryFile(Fd fd) noexcept : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+}  // namespace drover::inline v1::os

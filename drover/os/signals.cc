@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/os/signals.h"
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include <pthread.h>
+
+#include "drover/base/errors.h"
+
+namespace drover::inline v1::os {
+namespace {
+
+constexpr std::array kInterrupts = {SIGINT, SIGTERM};
+
+std::atomic<int> pending{0};
+std::atomic<const EventFd*> listener{nullptr};
+std::terminate_handler previous_terminate = nullptr;
+
+void restore_default(int signal) noexcept {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(signal, &action, nullptr);
+}
+
+[[noreturn]] void end_by(int signal) noexcept {
+  restore_default(signal);
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::raise(signal);
+  std::abort();
+}
+
+void on_interrupt(int signal) {
+  const EventFd* const event = listener.load();
+  if (event == nullptr) {
+    restore_default(signal);
+    ::raise(signal);  // delivered when this handler returns
+    return;
+  }
+  pending = signal;
+  for (const int each : kInterrupts) restore_default(each);
+  event->signal();
+}
+
+void do_nothing(int) {}
+
+void set_handler(int signal, void (*handler)(int)) noexcept {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+}
+
+void on_terminate() {
+  if (const std::exception_ptr error = std::current_exception()) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Interrupted& interrupted) {
+      end_by(interrupted.signal());
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the previous handler reports it
+    }
+  }
+  previous_terminate();
+}
+
+}  // namespace
+
+void install_interrupt_handlers() {
+  if (previous_terminate != nullptr) return;
+  previous_terminate = std::set_terminate(on_terminate);
+  for (const int signal : kInterrupts) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) set_handler(signal, on_interrupt);
+  }
+}
+
+int pending_interrupt() noexcept { return pending.load(std::memory_order_relaxed); }
+
+InterruptListener::InterruptListener(const EventFd& event) noexcept { listener = &event; }
+
+InterruptListener::~InterruptListener() { listener = nullptr; }
+
+void leave_interrupts_to_parent() noexcept { set_handler(SIGINT, do_nothing); }
+
+SignalBlock::SignalBlock() noexcept {
+  static_assert(sizeof(sigset_t) <= sizeof saved_);
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, new (saved_) sigset_t);
+}
+
+SignalBlock::~SignalBlock() {
+  ::pthread_sigmask(SIG_SETMASK, std::launder(reinterpret_cast<sigset_t*>(saved_)), nullptr);
+}
+
+}  // namespace drover::inline v1::os

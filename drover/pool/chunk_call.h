@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <span>
+
+#include "drover/pool/segment.h"
+#include "drover/wire/reader.h"
+
+namespace drover::inline v1::detail {
+
+/// A worker's hands on one chunk of a map: the inputs, and where each result goes. The thunk of the mapped function gets it.
+/// Worker side, one thread.
+class ChunkCall {
+ public:
+  /// `entry` has been claimed by this worker; everything else outlives the call.
+  ChunkCall(PoolSegment& segment, JobSlot& job, ChunkEntry& entry, std::uint32_t position, shm::RingProducer& ring,
+            WorkerSlot& worker, std::span<const std::byte> encoded_inputs, std::uint32_t inputs_to_skip)
+      : inputs(encoded_inputs),
+        skip(inputs_to_skip),
+        base(job.base + static_cast<std::int64_t>(entry.first)),
+        count(entry.count),
+        segment_(segment),
+        job_(job),
+        position_(position),
+        ring_(ring),
+        worker_(worker) {}
+
+  wire::Reader inputs;       ///< encoded inputs, when they are no index range
+  const std::uint32_t skip;  ///< so many of them are finished already
+  const std::int64_t base;  ///< first value, when they are
+  const std::uint32_t count;
+
+  /// Before each item: false when nobody wants the rest.
+  bool begin_item() noexcept {
+    if (job_.closed.load(std::memory_order_relaxed) != 0) return false;
+    if (job_.timeout_ns != 0) start_clock();
+    return true;
+  }
+
+  /// The item's result, as the bytes of a value whose size every value of the job has.
+  template <std::size_t kSize>
+  void put_fixed(const void* value) noexcept {
+    constexpr std::size_t kRecord = sizeof(shm::RecordHeader) + shm::align8(kSize);
+    std::byte* const place = reserve(kRecord);
+    if (place == nullptr) return;
+    write_header(place, shm::RecordHeader::Kind::kValue);
+    std::memcpy(place + sizeof(shm::RecordHeader), value, kSize);
+    publish();
+  }
+  /// The item's result, or its encoded exception, as any number of bytes.
+  void put_bytes(std::span<const std::byte> bytes, bool failed);
+  void put_error(const std::exception_ptr& error);
+
+  /// Items whose result is out; fewer than count when nobody wanted the rest.
+  std::uint32_t finished() const noexcept { return item_; }
+
+ private:
+  std::byte* reserve(std::size_t size) noexcept {
+    std::byte* const place = ring_.try_reserve(size);
+    return place != nullptr ? place : wait_for_room(size);
+  }
+  void write_header(std::byte* place, shm::RecordHeader::Kind kind) const noexcept {
+    const shm::RecordHeader header{.position = position_, .item = item_ & 0xffffff, .kind = static_cast<std::uint8_t>(kind)};
+    std::memcpy(place, &header, sizeof header);
+  }
+  void publish() noexcept {
+    os::fault_point();
+    ring_.publish();
+    os::fault_point();
+    ++item_;
+    // A hint only: a caller that falls asleep at this very moment is woken by the next item, or at the chunk's end.
+    if (job_.doorbell.hint() != 0) ring_doorbell();
+  }
+  std::byte* wait_for_room(std::size_t size) noexcept;
+  void ring_doorbell() noexcept;
+  void spill(std::span<const std::byte> bytes);
+  void start_clock() noexcept;
+
+  PoolSegment& segment_;
+  JobSlot& job_;
+  const std::uint32_t position_;
+  shm::RingProducer& ring_;
+  WorkerSlot& worker_;
+  std::uint32_t item_ = 0;
+};
+
+/// Nanoseconds of the steady clock.
+std::uint64_t now_ns() noexcept;
+
+/// Adds the time spent since construction to the worker's idle time.
+class IdleTime {
+ public:
+  explicit IdleTime(WorkerSlot& worker) noexcept;
+  ~IdleTime();
+  IdleTime(const IdleTime&) = delete;
+  IdleTime& operator=(const IdleTime&) = delete;
+
+ private:
+  WorkerSlot& worker_;
+  std::uint64_t since_;
+};
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/pool/segment.h"
+
+#include <utility>
+
+#include "drover/base/errors.h"
+
+namespace drover::inline v1::detail {
+namespace {
+
+constexpr std::uint64_t kHeaderLength = os::round_to_page(sizeof(PoolHeader));
+constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 62;
+
+}  // namespace
+
+PoolSegment::PoolSegment() : PoolSegment(os::MemoryFile::create("drover-pool")) {
+  worker::write_launch_page(file_);
+  header().file_end.store(kHeaderLength, std::memory_order_relaxed);
+}
+
+PoolSegment::PoolSegment(os::MemoryFile file) : file_(std::move(file)) {
+  file_.grow_to(kHeaderLength);
+  header_mapping_ = os::Mapping(file_, 0, kHeaderLength);
+}
+
+std::uint64_t PoolSegment::append(std::uint64_t length) {
+  const std::uint64_t size = os::round_to_page(length);
+  if (size > kLargestFile) throw OutOfMemory("a value of " + std::to_string(length) + " bytes is too large to travel");
+  const std::uint64_t offset = header().file_end.fetch_add(size, std::memory_order_relaxed);
+  file_.grow_to(offset + size);
+  return offset;
+}
+
+std::uint64_t PoolSegment::store(std::span<const std::byte> data) {
+  const std::uint64_t offset = append(data.size());
+  fill(offset, data);
+  return offset;
+}
+
+void PoolSegment::fill(std::uint64_t offset, std::span<const std::byte> data) const {
+  if (data.empty()) return;
+  file_.reserve(offset, os::round_to_page(data.size()));
+  file_.write_at(offset, data);  // a first fill through the file is twice as fast as through a fresh mapping
+}
+
+std::byte* PoolSegment::map(std::uint64_t offset, std::uint64_t length) {
+  const std::scoped_lock lock(mutex_);
+  auto found = mappings_.find(offset);
+  if (found == mappings_.end()) found = mappings_.emplace(offset, os::Mapping(file_, offset, length)).first;
+  return found->second.data();
+}
+
+SpilledBytes::SpilledBytes(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length)
+    : segment_(segment), offset_(offset), length_(length) {
+  const std::uint64_t end = segment.header().file_end.load(std::memory_order_relaxed);
+  if (length == 0 || offset > end || length > end - offset) {
+    throw Incompatible("a worker named a result outside its pool's memory");
+  }
+  mapping_ = os::Mapping(segment.file(), offset, os::round_to_page(length));
+}
+
+SpilledBytes::~SpilledBytes() { segment_.discard(offset_, os::round_to_page(length_)); }
+
+}  // namespace drover::inline v1::detail

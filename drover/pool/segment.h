@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "drover/os/mapping.h"
+#include "drover/pool/layout.h"
+
+namespace drover::inline v1::detail {
+
+/// A pool's memory: one file that parent and workers map piece by piece as they meet the pieces. Thread-safe.
+class PoolSegment {
+ public:
+  /// Parent: a new segment with its header in place.
+  PoolSegment();
+  /// Worker: the segment behind an inherited descriptor.
+  explicit PoolSegment(os::MemoryFile file);
+
+  PoolHeader& header() const noexcept { return *reinterpret_cast<PoolHeader*>(header_mapping_.data()); }
+  const os::MemoryFile& file() const noexcept { return file_; }
+
+  /// A fresh range of the file, page-aligned, of zero bytes that take no memory until they are touched.
+  std::uint64_t append(std::uint64_t length);
+  /// Puts `data` into a fresh range and returns its offset. Throws OutOfMemory.
+  std::uint64_t store(std::span<const std::byte> data);
+  /// Reserves and fills a range from append.
+  void fill(std::uint64_t offset, std::span<const std::byte> data) const;
+  /// Gives the memory of a range back.
+  void discard(std::uint64_t offset, std::uint64_t length) const noexcept { file_.discard(offset, length); }
+
+  /// The range, mapped for as long as the segment lives. Asking again costs a look-up.
+  std::byte* map(std::uint64_t offset, std::uint64_t length);
+
+ private:
+  os::MemoryFile file_;
+  os::Mapping header_mapping_;
+  std::mutex mutex_;
+  std::map<std::uint64_t, os::Mapping> mappings_;  // protected by mutex_
+};
+
+/// A spilled value, mapped to be read once and given back.
+class SpilledBytes {
+ public:
+  SpilledBytes(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length);
+  ~SpilledBytes();
+  SpilledBytes(const SpilledBytes&) = delete;
+  SpilledBytes& operator=(const SpilledBytes&) = delete;
+  std::span<const std::byte> bytes() const noexcept { return {mapping_.data(), length_}; }
+
+ private:
+  const PoolSegment& segment_;
+  std::uint64_t offset_, length_;
+  os::Mapping mapping_;
+};
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/pool/submit_call.h"
+
+#include <cstring>
+
+#include "drover/pool/task_error.h"
+
+namespace drover::inline v1::detail {
+
+std::uint64_t spill_offset(std::span<const std::byte> inline_bytes) noexcept {
+  std::uint64_t offset = 0;
+  std::memcpy(&offset, inline_bytes.data(), sizeof offset);
+  return offset;
+}
+
+void set_spill_offset(std::span<std::byte> inline_bytes, std::uint64_t offset) noexcept {
+  std::memcpy(inline_bytes.data(), &offset, sizeof offset);
+}
+
+std::span<const std::byte> SubmitCall::arguments() {
+  const std::uint64_t length = entry_.argument_length;
+  if (length <= SubmitEntry::kInlineArguments) return std::span(entry_.arguments).first(length);
+  mapped_ = os::Mapping(segment_.file(), spill_offset(entry_.arguments), os::round_to_page(length));
+  return {mapped_.data(), length};
+}
+
+void SubmitCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
+  entry_.failed = failed ? 1 : 0;
+  if (bytes.size() <= SubmitEntry::kInlineResult) {
+    if (!bytes.empty()) std::memcpy(entry_.result, bytes.data(), bytes.size());
+    entry_.result_length = bytes.size();
+    return;
+  }
+  const std::uint64_t offset = segment_.append(bytes.size());
+  set_spill_offset(entry_.result, offset);
+  entry_.result_length = bytes.size();
+  os::fault_point();
+  segment_.fill(offset, bytes);
+}
+
+void SubmitCall::put_error(const std::exception_ptr& error) {
+  const EncodedError encoded(error);
+  try {
+    put_bytes(encoded.bytes(), true);
+  } catch (...) {  // not even room for the error: it arrives as one without a text
+    entry_.failed = 1;
+    entry_.result_length = 0;
+  }
+}
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <span>
+
+#include "drover/pool/segment.h"
+
+namespace drover::inline v1::detail {
+
+/// A worker's hands on one submitted task. The thunk of the function gets it. Worker side, one thread.
+class SubmitCall {
+ public:
+  SubmitCall(PoolSegment& segment, SubmitEntry& entry) : segment_(segment), entry_(entry) {}
+
+  /// The encoded arguments; they stay where they are while the task runs.
+  std::span<const std::byte> arguments();
+
+  void put_bytes(std::span<const std::byte> bytes, bool failed);
+  void put_error(const std::exception_ptr& error);
+  /// Where a small result may be encoded without a copy.
+  std::span<std::byte> inline_result() noexcept { return entry_.result; }
+  /// The result is `length` bytes, already in inline_result().
+  void put_inline(std::size_t length) noexcept {
+    entry_.failed = 0;
+    entry_.result_length = length;
+  }
+
+ private:
+  PoolSegment& segment_;
+  SubmitEntry& entry_;
+  os::Mapping mapped_;
+};
+
+/// File offset of a part of an entry that does not lie inline.
+std::uint64_t spill_offset(std::span<const std::byte> inline_bytes) noexcept;
+void set_spill_offset(std::span<std::byte> inline_bytes, std::uint64_t offset) noexcept;
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/pool/task_error.h"
+
+#include "drover/os/self.h"
+#include "drover/os/throw_trace.h"
+#include "drover/wire/function_table.h"
+#include "drover/wire/remote_error.h"
+
+namespace drover::inline v1::detail {
+namespace {
+
+std::uint32_t worker_slot = 0;       // of this process: it is one worker of one pool
+std::uint32_t running_function = 0;
+
+}  // namespace
+
+void set_worker_slot(std::uint32_t slot) noexcept { worker_slot = slot; }
+
+void set_running_function(std::uint32_t function) noexcept { running_function = function; }
+
+std::string running_where() {
+  return "worker " + std::to_string(worker_slot) + " (pid " + std::to_string(os::current_pid()) + "), in " +
+         std::string(wire::function_name(wire::program_functions().text(running_function)));
+}
+
+EncodedError::EncodedError(const std::exception_ptr& error) {
+  wire::encode_exception(writer_, error, running_where(), os::last_throw_trace());
+}
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/pool/worker_loop.h"
+
+#include <bit>
+#include <exception>
+#include <utility>
+
+#include "drover/os/throw_trace.h"
+#include "drover/pool/bound_call.h"
+#include "drover/pool/chunk_call.h"
+#include "drover/pool/submit_call.h"
+#include "drover/pool/task_error.h"
+
+namespace drover::inline v1::detail {
+namespace {
+
+void pool_worker(worker::ChildContext& context) { WorkerLoop(std::move(context)).run(); }
+
+void pool_worker_thunk(void* context) { pool_worker(*static_cast<worker::ChildContext*>(context)); }
+
+}  // namespace
+
+std::uint32_t worker_entry() { return wire::Registered<&pool_worker, &pool_worker_thunk>::index(); }
+
+WorkerLoop::WorkerLoop(worker::ChildContext context)
+    : segment_(std::move(context.file)),
+      header_(segment_.header()),
+      slot_(context.order.slot),
+      incarnation_(context.order.incarnation),
+      self_(header_.workers.at(slot_)) {
+  set_worker_slot(slot_);
+}
+
+void WorkerLoop::run() {
+  const os::ThrowTraceScope keep_stacks;
+  initialize();
+  self_.started_ns.store(now_ns(), std::memory_order_relaxed);
+  self_.idle_ns.store(0, std::memory_order_relaxed);
+  self_.ready.store(incarnation_, std::memory_order_release);
+  header_.started.fetch_add(1, std::memory_order_release);
+  os::futex_wake(header_.started, INT32_MAX);
+  while (!stopped()) {
+    bool served = false;
+    for (std::uint64_t jobs = header_.active_jobs.load(std::memory_order_acquire); jobs != 0; jobs &= jobs - 1) {
+      served |= serve(static_cast<std::size_t>(std::countr_zero(jobs)));
+    }
+    if (!served) idle();
+  }
+}
+
+void WorkerLoop::initialize() {
+  if (header_.initializer == 0) return;
+  std::vector<std::byte> arguments(header_.initializer_length);
+  segment_.file().read_at(header_.initializer_offset, arguments);
+  BoundArguments call{arguments};
+  set_running_function(header_.initializer - 1);
+  wire::program_functions().thunk(header_.initializer - 1)(&call);
+}
+
+bool WorkerLoop::serve(std::size_t job) {
+  JobSlot& slot = header_.jobs[job];
+  JobView& view = views_[job];
+  refresh(job, view);
+  std::byte* entry = nullptr;
+  std::uint32_t position = 0;
+  if (!claim(view, slot, entry, position)) return false;
+  refresh(job, view);  // the slot may have gone to another job between the look at it and the claim
+  if (job == kSubmitJob) {
+    run_task(*reinterpret_cast<SubmitEntry*>(entry));
+  } else {
+    run_chunk(slot, view, *reinterpret_cast<ChunkEntry*>(entry), position);
+  }
+  return true;
+}
+
+void WorkerLoop::refresh(std::size_t job, JobView& view) {
+  JobSlot& slot = header_.jobs[job];
+  const std::uint32_t generation = slot.generation.load(std::memory_order_acquire);
+  const std::uint32_t rescan = slot.rescan.load(std::memory_order_acquire);
+  if (generation != view.generation) {
+    view = {};
+    map_boards(slot, view);
+    if (job != kSubmitJob) {
+      const std::uint64_t stride = sizeof(shm::RingHeader) + slot.rings.capacity;
+      std::byte* const rings = segment_.map(slot.rings.offset, os::round_to_page(stride * header_.worker_count));
+      std::byte* const mine = rings + stride * slot_;
+      view.ring = {reinterpret_cast<shm::RingHeader*>(mine), mine + sizeof(shm::RingHeader), slot.rings.capacity};
+    }
+    view.rescan = rescan;
+    view.generation = generation;
+  } else if (rescan != view.rescan) {
+    view.rescan = rescan;
+    view.board = 0;
+    for (shm::BoardCursor& cursor : view.cursors) cursor.rewind();
+  }
+}
+
+void WorkerLoop::map_boards(JobSlot& slot, JobView& view) {
+  const std::size_t count = slot.board_count.load(std::memory_order_acquire);
+  for (std::size_t i = view.boards.size(); i < count && i < JobSlot::kMaxBoards; ++i) {
+    BoardPlace& place = slot.boards[i];
+    std::byte* const entries = segment_.map(place.offset, std::uint64_t{place.capacity} * place.stride);
+    view.boards.emplace_back(entries, place.stride, place.capacity, &place.tail);
+    view.cursors.emplace_back();
+  }
+}
+
+bool WorkerLoop::claim(JobView& view, JobSlot& slot, std::byte*& entry, std::uint32_t& position) {
+  if (view.boards.empty()) return false;
+  for (;;) {
+    std::uint64_t found = 0;
+    if (view.cursors[view.board].claim(view.boards[view.board], incarnation_, found)) {
+      entry = view.boards[view.board].entry(found);
+      position = static_cast<std::uint32_t>(found);
+      return true;
+    }
+    // Another board exists: nothing is armed in this one any more, but what was armed before may not have been seen yet.
+    if (slot.board_count.load(std::memory_order_acquire) <= view.board + 1) return false;
+    if (!view.cursors[view.board].at_end(view.boards[view.board])) continue;
+    map_boards(slot, view);
+    ++view.board;
+  }
+}
+
+void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, ChunkEntry& entry, std::uint32_t position) {
+  std::span<const std::byte> inputs;
+  std::uint32_t skip = 0;
+  os::Mapping mapped;
+  if (slot.boards[0].stride == sizeof(InputEntry)) {
+    auto& input = reinterpret_cast<InputEntry&>(entry);
+    skip = input.skip;
+    if (input.spill != 0) mapped = os::Mapping(segment_.file(), input.spill, os::round_to_page(input.length));
+    inputs = {input.spill != 0 ? mapped.data() : input.bytes, input.length};
+  }
+  set_running_function(slot.function);
+  const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
+  ChunkCall call(segment_, slot, entry, position, view.ring, self_, inputs, skip);
+  wire::program_functions().thunk(slot.function)(&call);
+  self_.deadline_ns.store(0, std::memory_order_relaxed);
+  if (call.finished() < call.count) {  // the job was closed: the entry says itself that no more will come of it
+    reinterpret_cast<ChunkEntry&>(entry).word.store(shm::state::kDone, std::memory_order_release);
+  }
+  self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
+  if (slot.measured != 0 && call.finished() != 0) note_time(begin, call.finished());
+  const std::uint32_t wanted = slot.doorbell.wanted();
+  if (wanted != 0 && view.ring.unread() >= wanted) slot.doorbell.ring();
+}
+
+void WorkerLoop::note_time(std::uint64_t begin, std::uint32_t items) noexcept {
+  const std::uint64_t each = (now_ns() - begin) * 16 / items;
+  const std::uint64_t old = self_.task_ns.load(std::memory_order_relaxed);
+  self_.task_ns.store(old == 0 ? each : (old * 3 + each) / 4, std::memory_order_relaxed);
+}
+
+void WorkerLoop::run_task(SubmitEntry& entry) {
+  namespace state = shm::state;
+  entry.result_length = 0;
+  set_running_function(entry.function);
+  if (entry.timeout_ns != 0) self_.deadline_ns.store(now_ns() + entry.timeout_ns, std::memory_order_relaxed);
+  SubmitCall call(segment_, entry);
+  wire::program_functions().thunk(entry.function)(&call);
+  if (entry.timeout_ns != 0) self_.deadline_ns.store(0, std::memory_order_relaxed);
+  self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  os::fault_point();
+  std::uint32_t seen = entry.word.load(std::memory_order_relaxed);
+  while (!entry.word.compare_exchange_weak(seen, state::kDone | (seen & state::kDetached), std::memory_order_acq_rel)) {
+  }
+  os::fault_point();
+  if ((seen & state::kWaited) != 0) os::futex_wake(entry.word);
+}
+
+bool WorkerLoop::has_work() const {
+  if (stopped()) return true;
+  for (std::uint64_t jobs = header_.active_jobs.load(std::memory_order_acquire); jobs != 0; jobs &= jobs - 1) {
+    const auto job = static_cast<std::size_t>(std::countr_zero(jobs));
+    const JobSlot& slot = header_.jobs[job];
+    const JobView& view = views_[job];
+    if (slot.generation.load(std::memory_order_acquire) != view.generation) return true;
+    if (slot.rescan.load(std::memory_order_acquire) != view.rescan) return true;
+    if (slot.board_count.load(std::memory_order_acquire) > view.board + 1) return true;
+    if (!view.cursors[view.board].at_end(view.boards[view.board])) return true;
+  }
+  return false;
+}
+
+void WorkerLoop::idle() {
+  ring_doorbells();
+  if (has_work()) return;
+  const IdleTime idle(self_);
+  if (!spin()) sleep();
+}
+
+/// A caller that wanted many results at once gets the few there are: no more are coming from here.
+void WorkerLoop::ring_doorbells() {
+  for (std::uint64_t jobs = header_.active_jobs.load(std::memory_order_acquire); jobs != 0; jobs &= jobs - 1) {
+    const auto job = static_cast<std::size_t>(std::countr_zero(jobs));
+    if (job == kSubmitJob || views_[job].generation == 0) continue;
+    shm::Doorbell& doorbell = header_.jobs[job].doorbell;
+    if (doorbell.wanted() != 0 && views_[job].ring.unread() != 0) doorbell.ring();
+  }
+}
+
+/// True when there is something to do. Spins only while everybody awake, the caller included, has a core.
+bool WorkerLoop::spin() {
+  const std::size_t awake = header_.worker_count - header_.parked.count(header_.worker_count);
+  if (awake + 1 > header_.cores) return false;
+  header_.spinning.set(slot_);
+  for (std::uint32_t i = 0; i < header_.spin_rounds; ++i) {
+    if (has_work()) {
+      header_.spinning.take(slot_);
+      return true;
+    }
+    os::pause();
+  }
+  return !header_.spinning.take(slot_);  // somebody took it: there is work, or there was
+}
+
+void WorkerLoop::sleep() {
+  const std::uint32_t seen = self_.wake.load(std::memory_order_acquire);
+  header_.parked.set(slot_);
+  os::fault_point();
+  if (has_work()) {
+    header_.parked.take(slot_);
+    return;
+  }
+  os::futex_wait(self_.wake, seen);
+  header_.parked.take(slot_);
+}
+
+}  // namespace drover::inline v1::detail

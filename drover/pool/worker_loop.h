@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "drover/pool/segment.h"
+#include "drover/wire/function_table.h"
+#include "drover/worker/launch.h"
+
+namespace drover::inline v1::detail {
+
+/// A worker's view of one job slot: what it has mapped of it and how far it has looked.
+struct JobView {
+  std::uint32_t generation = 0;
+  std::uint32_t rescan = 0;
+  std::vector<shm::Board> boards;
+  std::vector<shm::BoardCursor> cursors;
+  std::size_t board = 0;  ///< the first that may still have armed entries
+  shm::RingProducer ring;
+};
+
+/// What a pool's worker does until it is told to stop: claim, run, publish, sleep. One thread, the worker's first.
+class WorkerLoop {
+ public:
+  explicit WorkerLoop(worker::ChildContext context);
+  void run();
+
+ private:
+  void initialize();
+  bool serve(std::size_t job);
+  void refresh(std::size_t job, JobView& view);
+  void map_boards(JobSlot& slot, JobView& view);
+  bool claim(JobView& view, JobSlot& slot, std::byte*& entry, std::uint32_t& position);
+  void run_chunk(JobSlot& slot, JobView& view, ChunkEntry& entry, std::uint32_t position);
+  void run_task(SubmitEntry& entry);
+  bool has_work() const;
+  bool stopped() const noexcept { return header_.stop.load(std::memory_order_acquire) != 0; }
+  void idle();
+  bool spin();
+  void sleep();
+  void ring_doorbells();
+  void note_time(std::uint64_t begin, std::uint32_t items) noexcept;
+
+  PoolSegment segment_;
+  PoolHeader& header_;
+  const std::uint32_t slot_;
+  const std::uint32_t incarnation_;
+  WorkerSlot& self_;
+  std::array<JobView, kMaxJobs> views_;
+  std::size_t next_job_ = 0;
+};
+
+/// The entry function of pool workers: pass its index as ChildSpec::entry.
+std::uint32_t worker_entry();
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "drover/os/futex.h"
+
+namespace drover::inline v1::shm {
+
+/// What a record of a ring says. The first word of each record.
+struct RecordHeader {
+  enum class Kind : std::uint8_t {
+    kPad = 0,      ///< nothing up to the end of the ring
+    kValue = 1,    ///< payload of the ring's fixed value size
+    kSized = 2,    ///< a word with the length, then the payload
+    kSpilled = 3,  ///< two words, length and file offset: the payload lies there
+    kError = 4,    ///< as kSized; the payload is an encoded exception
+  };
+  std::uint32_t position;  ///< board position the result belongs to
+  std::uint32_t item : 24;
+  std::uint32_t kind : 8;
+};
+static_assert(sizeof(RecordHeader) == 8);
+
+/// The shared part of a ring: byte counts that only grow. Thread-safe for one producer and one consumer, which may be
+/// different processes; either may die at any instruction.
+///   1. Bytes in [tail, head) are records, whole and never written again until tail has passed them.
+///   2. Only the producer stores head, after the records' bytes; only the consumer stores tail.
+///   3. A producer that is replaced continues at head; what its predecessor wrote beyond it is garbage and overwritten.
+struct RingHeader {
+  alignas(64) std::atomic<std::uint64_t> head;
+  alignas(64) std::atomic<std::uint64_t> tail;
+  std::atomic<std::uint32_t> producer_waits;  ///< the producer sleeps, or is about to, on `space`
+  os::FutexWord space;                        ///< changes when room was made
+};
+
+constexpr std::size_t align8(std::size_t size) noexcept { return (size + 7) & ~std::size_t{7}; }
+
+/// Writes records. One thread at a time.
+class RingProducer {
+ public:
+  RingProducer() noexcept = default;
+  /// `capacity` is a power of two; `data` is 8-aligned.
+  RingProducer(RingHeader* header, std::byte* data, std::size_t capacity) noexcept
+      : header_(header),
+        data_(data),
+        capacity_(capacity),
+        head_(header->head.load(std::memory_order_acquire)),
+        tail_(header->tail.load(std::memory_order_acquire)) {}
+
+  /// The largest record that is sure to fit once the consumer has caught up.
+  std::size_t max_record() const noexcept { return capacity_ / 4; }
+
+  /// Room for a record of `size` bytes (a multiple of 8, at most max_record), or nullptr when the ring is full.
+  std::byte* try_reserve(std::size_t size) noexcept {
+    const std::size_t position = head_ & (capacity_ - 1);
+    const std::size_t to_end = capacity_ - position;
+    const std::size_t needed = size <= to_end ? size : to_end + size;
+    if (!has_room(needed)) return nullptr;
+    if (size > to_end) {
+      constexpr RecordHeader kPad{.position = 0, .item = 0, .kind = 0};
+      std::memcpy(data_ + position, &kPad, sizeof kPad);
+      head_ += to_end;
+    }
+    std::byte* const place = data_ + (head_ & (capacity_ - 1));
+    head_ += size;
+    return place;
+  }
+
+  /// Makes all that was reserved visible: from here on these results exist, whatever happens to this process.
+  void publish() noexcept { header_->head.store(head_, std::memory_order_release); }
+
+  /// Bytes that the consumer has not released.
+  std::uint64_t unread() noexcept {
+    tail_ = header_->tail.load(std::memory_order_acquire);
+    return head_ - tail_;
+  }
+
+  /// Sleeps until the consumer has made room (or for no reason). `stop` is looked at after the intent to sleep is announced.
+  template <class Stop>
+  void wait_for_room(std::size_t size, const Stop& stop) noexcept {
+    const std::uint32_t seen = header_->space.load(std::memory_order_acquire);
+    header_->producer_waits.store(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with RingConsumer::release
+    if (unread() + 2 * size > capacity_ && !stop()) os::futex_wait(header_->space, seen);
+    header_->producer_waits.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  bool has_room(std::size_t needed) noexcept {
+    if (capacity_ - (head_ - tail_) >= needed) return true;
+    tail_ = header_->tail.load(std::memory_order_acquire);
+    return capacity_ - (head_ - tail_) >= needed;
+  }
+
+  RingHeader* header_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::uint64_t head_ = 0;
+  std::uint64_t tail_ = 0;  ///< as last seen
+};
+
+/// A record as the consumer sees it. `payload` points into the ring (kSpilled: empty, the payload lies in the file).
+struct Record {
+  RecordHeader header;
+  std::span<const std::byte> payload;
+  std::uint64_t spill_offset = 0;
+  std::uint64_t spill_length = 0;
+  RecordHeader::Kind kind() const noexcept { return static_cast<RecordHeader::Kind>(header.kind); }
+};
+
+/// Reads records and believes none of them: the producer may be broken. One thread at a time.
+class RingConsumer {
+ public:
+  RingConsumer() noexcept = default;
+  RingConsumer(RingHeader* header, const std::byte* data, std::size_t capacity, std::size_t value_size) noexcept
+      : header_(header),
+        data_(data),
+        capacity_(capacity),
+        value_size_(value_size),
+        next_(header->tail.load(std::memory_order_acquire)),
+        released_(next_),
+        head_(next_) {}
+
+  enum class Next { kRecord, kEmpty, kCorrupt };
+  /// Looks at the next record without taking it.
+  Next peek(Record& record) noexcept {
+    if (next_ == head_) {
+      head_ = header_->head.load(std::memory_order_acquire);
+      if (next_ == head_) return Next::kEmpty;
+    }
+    return parse(record);
+  }
+  /// Takes the record that peek showed. Its payload stays valid until release.
+  void pop() noexcept { next_ += size_; }
+
+  /// Gives the room of all records taken back to the producer and wakes it when it waits.
+  void release() noexcept;
+  bool worth_releasing() const noexcept { return next_ - released_ >= capacity_ / 8; }
+  bool empty() const noexcept { return next_ == header_->head.load(std::memory_order_acquire); }
+
+  /// Wakes the producer if it waits for room, to look at its stop condition again.
+  void nudge() noexcept;
+
+ private:
+  Next parse(Record& record) noexcept;
+  Next parse_sized(Record& record, const std::byte* start, std::uint64_t left) noexcept;
+
+  RingHeader* header_ = nullptr;
+  const std::byte* data_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t value_size_ = 0;
+  std::uint64_t next_ = 0;
+  std::uint64_t released_ = 0;
+  std::uint64_t head_ = 0;  ///< as last seen
+  std::uint64_t size_ = 0;  ///< of the record that peek showed
+};
+
+}  // namespace drover::inline v1::shm

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/worker/child.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "drover/base/errors.h"
+#include "drover/os/build_id.h"
+#include "drover/os/memory.h"
+#include "drover/os/self.h"
+#include "drover/worker/launch.h"
+
+namespace drover::inline v1::worker {
+namespace {
+
+constexpr const char* kProgram = "/proc/self/exe";  // the very file that runs here, even if it was replaced or deleted
+
+std::string name_of(const std::string& variable) { return variable.substr(0, variable.find('=') + 1); }
+
+std::vector<std::string> child_environment(const ChildSpec& spec) {
+  std::vector<std::string> result = os::environment();
+  for (const std::string& extra : spec.environment) {
+    const std::string name = name_of(extra);
+    const bool set = std::any_of(result.begin(), result.end(), [&](const auto& v) { return v.starts_with(name); });
+    if (!set) result.push_back(extra);
+  }
+  const LaunchOrder order{spec.entry, spec.slot, spec.incarnation, os::current_pid()};
+  result.push_back(std::string(LaunchOrder::kVariable) + "=" + order.to_text());
+  return result;
+}
+
+os::ChildProcess start_process(Service& service, const ChildSpec& spec, int out, int err) {
+  std::string why;
+  if (!os::runs_this_program(why)) throw Error("cannot start workers: " + why);
+  const os::Fd null = os::open_null();
+  return os::ChildProcess::spawn({
+      .program = kProgram,
+      .arguments = {spec.name},
+      .environment = child_environment(spec),
+      .descriptors = {null.get(), out, err, spec.file->fd().get(), service.life_line().get()},
+  });
+}
+
+std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1U << 19)) >> 20) + " MiB"; }
+
+}  // namespace
+
+std::string ChildEnd::describe() const {
+  std::string text = status.describe();
+  if (killed_for_memory) text += ", killed for memory (the control group's limit or the machine's memory was used up)";
+  if (peak_memory != 0) {
+    char age[32];
+    std::snprintf(age, sizeof age, "%.1f", peak_memory_age);
+    text += "; peak memory " + mebibytes(peak_memory) + " as seen " + age + " s before";
+  }
+  if (!last_output.empty()) text += "; its last lines on stderr:\n" + last_output;
+  return text;
+}
+
+std::shared_ptr<Child> Child::start(Service& service, ChildSpec spec) {
+  return std::make_shared<Child>(service, std::move(spec));
+}
+
+Child::Child(Service& service, ChildSpec spec)
+    : service_(service), spec_(std::move(spec)), process_([&] {
+        oom_kills_before_ = os::oom_kills().value_or(0);
+        if (spec_.output == Output::kInherit) return start_process(service_, spec_, 1, 2);
+        os::Pipe out = os::make_pipe(), err = os::make_pipe();
+        os::ChildProcess process = start_process(service_, spec_, out.write_end.get(), err.write_end.get());
+        out_ = std::make_unique<OutputPump>(service_, std::move(out.read_end), 1);
+        err_ = std::make_unique<OutputPump>(service_, std::move(err.read_end), 2);
+        return process;
+      }()) {
+  key_ = service_.watch(process_.pidfd(), [this] { on_pidfd(); });
+}
+
+Child::~Child() {
+  if (key_ != 0) service_.unwatch(process_.pidfd(), key_);
+}
+
+void Child::sample_memory() {
+  if (const auto memory = os::process_memory(pid())) {
+    peak_memory_ = memory->peak_rss_bytes;
+    sampled_ = std::chrono::steady_clock::now();
+  }
+}
+
+void Child::on_pidfd() {
+  const auto status = process_.try_reap();
+  if (!status) return;
+  ended_ = true;
+  service_.unwatch(process_.pidfd(), std::exchange(key_, 0));
+  for (OutputPump* pump : {out_.get(), err_.get()}) {
+    if (pump != nullptr) pump->finish();
+  }
+  ChildEnd end{.pid = pid(), .status = *status};
+  if (err_) end.last_output = err_->tail();
+  end.killed_for_memory = status->signal == SIGKILL && os::oom_kills().value_or(0) > oom_kills_before_;
+  end.peak_memory = peak_memory_;
+  end.peak_memory_age = std::chrono::duration<double>(std::chrono::steady_clock::now() - sampled_).count();
+  if (const auto on_end = std::exchange(spec_.on_end, nullptr)) on_end(end);  // may destroy this
+}
+
+}  // namespace drover::inline v1::worker

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/worker/service.h"
+
+#include <exception>
+#include <future>
+#include <utility>
+
+#include "drover/base/log.h"
+#include "drover/os/self.h"
+
+namespace drover::inline v1::worker {
+namespace {
+
+constexpr Service::Key kWake = 0;
+constexpr Service::Key kInterrupt = 1;
+
+std::thread start_thread(std::function<void()> body) {
+  const os::SignalBlock block;  // inherited by the new thread: no handler of the user's ever runs there
+  return std::thread(std::move(body));
+}
+
+}  // namespace
+
+std::shared_ptr<Service> Service::shared() {
+  static std::mutex mutex;
+  static std::weak_ptr<Service> running;
+  const std::scoped_lock lock(mutex);
+  if (std::shared_ptr<Service> service = running.lock()) return service;
+  auto service = std::make_shared<Service>();
+  running = service;
+  return service;
+}
+
+Service::Service() {
+  epoll_.add(wake_.fd(), kWake);
+  epoll_.add(interrupt_.fd(), kInterrupt);
+  thread_ = start_thread([this] { run(); });
+}
+
+Service::~Service() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.signal();
+  thread_.join();
+}
+
+void Service::post(Callback callback) {
+  {
+    const std::scoped_lock lock(mutex_);
+    posted_.push_back(std::move(callback));
+  }
+  wake_.signal();
+}
+
+void Service::call(const Callback& callback) {
+  if (std::this_thread::get_id() == thread_.get_id()) return callback();
+  std::promise<void> done;
+  post([&] {
+    try {
+      callback();
+      done.set_value();
+    } catch (...) {
+      done.set_exception(std::current_exception());
+    }
+  });
+  done.get_future().get();
+}
+
+Service::Key Service::watch(const os::Fd& fd, Callback callback) {
+  const Key key = next_key_++;
+  watched_[key] = std::move(callback);
+  epoll_.add(fd, key);
+  return key;
+}
+
+void Service::unwatch(const os::Fd& fd, Key key) {
+  if (watched_.erase(key) != 0) epoll_.remove(fd);
+}
+
+Service::Key Service::at(std::chrono::steady_clock::time_point when, Callback callback) {
+  const Key key = next_key_++;
+  timers_[key] = {when, std::move(callback)};
+  return key;
+}
+
+Service::Key Service::on_interrupt(Callback callback) {
+  const Key key = next_key_++;
+  interrupt_callbacks_[key] = std::move(callback);
+  return key;
+}
+
+void Service::run() {
+  os::set_process_name("drover-service");
+  for (;;) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (stopping_ && posted_.empty()) return;
+    }
+    for (const Key key : epoll_.wait(next_deadline())) dispatch(key);
+    run_timers();
+    run_posted();
+  }
+}
+
+void Service::dispatch(Key key) {
+  if (key == kWake) return wake_.clear();
+  if (key == kInterrupt) {
+    interrupt_.clear();
+    for (const auto& [_, callback] : std::map(interrupt_callbacks_)) callback();
+    return;
+  }
+  const auto found = watched_.find(key);  // gone when an earlier callback of this round removed it
+  if (found == watched_.end()) return;
+  const Callback callback = found->second;
+  callback();
+}
+
+void Service::run_posted() {
+  std::vector<Callback> callbacks;
+  {
+    const std::scoped_lock lock(mutex_);
+    callbacks.swap(posted_);
+  }
+  for (const Callback& callback : callbacks) {
+    try {
+      callback();
+    } catch (const std::exception& error) {
+      log(LogLevel::kError, error.what());
+    }
+  }
+}
+
+void Service::run_timers() {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<Callback> due;
+  for (auto it = timers_.begin(); it != timers_.end();) {
+    if (it->second.when > now) {
+      ++it;
+    } else {
+      due.push_back(std::move(it->second.callback));
+      it = timers_.erase(it);
+    }
+  }
+  for (const Callback& callback : due) callback();
+}
+
+os::Deadline Service::next_deadline() const {
+  os::Deadline next;
+  for (const auto& [_, timer] : timers_) {
+    if (!next || timer.when < *next) next = timer.when;
+  }
+  return next;
+}
+
+}  // namespace drover::inline v1::worker
