@@ -7,3 +7,5 @@
 #include "drover/base/duration.h"
 #include "drover/base/errors.h"
 #include "drover/base/log.h"
+#include "drover/pool/pool.h"
+#include "drover/worker/init.h"

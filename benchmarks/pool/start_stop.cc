@@ -27,7 +27,7 @@ double stop_ms() {
   return kNsInMs * time_ns([&] { pool.reset(); });
 }
 
-/// Start, first result and stop: what is spawned bare has also ended.
+/// Start, first result, all workers ready, and stop: what is spawned bare has also ended.
 double whole_life_ms(int workers) {
   return kNsInMs * time_ns([&] {
            drover::Pool pool({.workers = workers});
@@ -48,7 +48,7 @@ void start_first_result(Bench& bench) {
        .peers = {{"vfork + exec + wait", bench.floor("spawn_and_wait 1 /bin/true", kNsInMs), ratio_at_most(10)}}});
   const std::string bare = "spawn_and_wait " + std::to_string(kMany) + " " + own_program() + " " + kExitAtOnce;
   bench.add({.name = "start_first_result",
-             .unit = "ms, 100 workers, with stop",
+             .unit = "ms, 100 workers ready, and stop",
              .drover = [] { return whole_life_ms(kMany); },
              .peers = {{"100 x bare spawn + exit", bench.floor(bare, kNsInMs), ratio_at_most(2)}},
              .rounds = 5});

@@ -53,9 +53,16 @@ void busy_with_nested(int slot) {
 }
 
 std::vector<pid_t> worker_pids(drover::Pool& pool) {
-  std::vector<pid_t> pids;
-  for (const auto& worker : pool.stats().workers) pids.push_back(worker.pid);
-  return pids;
+  for (const std::int64_t begin = now_ns(); now_ns() - begin < 10'000'000'000; pause_for_us(200)) {
+    std::vector<pid_t> pids;
+    bool ready = true;
+    for (const auto& worker : pool.stats().workers) {
+      pids.push_back(worker.pid);
+      ready = ready && worker.ready;
+    }
+    if (ready) return pids;
+  }
+  throw std::runtime_error("the workers were not ready within 10 s");
 }
 
 void store_all(drover::Pool& pool, int count, drover::MapOptions options) {

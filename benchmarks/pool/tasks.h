@@ -28,7 +28,7 @@ void busy_until_killed(int slot);
 /// The same, with a pool of its own that has one worker busy at slot + 1.
 void busy_with_nested(int slot);
 
-/// The pids of the workers, as they are now.
+/// The pids of the workers, once all of them are ready. Throws std::runtime_error after 10 s.
 std::vector<pid_t> worker_pids(drover::Pool& pool);
 
 /// Runs store_in_place over 0 ... count - 1 and waits for all.

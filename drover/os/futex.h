@@ -34,4 +34,19 @@ inline void pause() noexcept {
 #endif
 }
 
+/// Spins until `done()` is true or the budget is used up; returns the last answer of `done`. A budget of 0 asks once.
+template <class Done>
+bool spin_until(std::chrono::nanoseconds budget, const Done& done) {
+  constexpr int kRoundsBetweenClockReads = 16;
+  const auto end = std::chrono::steady_clock::now() + budget;
+  for (;;) {
+    for (int i = 0; i < kRoundsBetweenClockReads; ++i) {
+      if (done()) return true;
+      if (budget.count() == 0) return false;
+      pause();
+    }
+    if (std::chrono::steady_clock::now() >= end) return done();
+  }
+}
+
 }  // namespace drover::inline v1::os

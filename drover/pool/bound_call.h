@@ -31,8 +31,8 @@ void bound_thunk(void* call) {
 class BoundCall {
  public:
   BoundCall() = default;
-  BoundCall(std::uint32_t (*function)(), std::vector<std::byte> arguments)
-      : function_(function), arguments_(std::move(arguments)) {}
+  BoundCall(std::uint32_t (*index)(), std::vector<std::byte> encoded)
+      : function_(index), arguments_(std::move(encoded)) {}
 
   explicit operator bool() const noexcept { return function_ != nullptr; }
   std::uint32_t function() const { return function_(); }

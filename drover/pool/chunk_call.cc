@@ -22,8 +22,14 @@ IdleTime::~IdleTime() {
   worker_.idle_since_ns.store(0, std::memory_order_relaxed);
 }
 
-void ChunkCall::start_clock() noexcept {
-  worker_.deadline_ns.store(now_ns() + job_.timeout_ns, std::memory_order_relaxed);
+void start_task_clock(WorkerSlot& worker, std::uint64_t limit_ns) noexcept {
+  worker.deadline_ns.store(now_ns() + limit_ns, std::memory_order_relaxed);
+}
+
+void stop_task_clock(WorkerSlot& worker) noexcept {
+  if (worker.deadline_ns.exchange(0, std::memory_order_acq_rel) != kTimeIsOver) return;
+  const os::FutexWord never{0};
+  for (;;) os::futex_wait(never, 0);
 }
 
 void ChunkCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
@@ -62,7 +68,6 @@ void ChunkCall::put_error(const std::exception_ptr& error) {
 
 std::byte* ChunkCall::wait_for_room(std::size_t size) noexcept {
   const IdleTime idle(worker_);
-  worker_.deadline_ns.store(0, std::memory_order_relaxed);  // waiting for the caller is not the task's time
   for (;;) {
     job_.doorbell.ring();
     const auto unwanted = [&] { return job_.closed.load(std::memory_order_relaxed) != 0; };

@@ -12,6 +12,17 @@
 
 namespace drover::inline v1::detail {
 
+/// Nanoseconds of the steady clock.
+std::uint64_t now_ns() noexcept;
+
+/// WorkerSlot::deadline_ns of a task whose time is over: the parent has decided to kill the worker.
+inline constexpr std::uint64_t kTimeIsOver = ~std::uint64_t{0};
+
+/// Worker side: a task begins that may take so long.
+void start_task_clock(WorkerSlot& worker, std::uint64_t limit_ns) noexcept;
+/// The task is over, its result not yet published. Does not return when the parent has decided otherwise.
+void stop_task_clock(WorkerSlot& worker) noexcept;
+
 /// A worker's hands on one chunk of a map: the inputs, and where each result goes. The thunk of the mapped function gets it.
 /// Worker side, one thread.
 class ChunkCall {
@@ -37,7 +48,7 @@ class ChunkCall {
   /// Before each item: false when nobody wants the rest.
   bool begin_item() noexcept {
     if (job_.closed.load(std::memory_order_relaxed) != 0) return false;
-    if (job_.timeout_ns != 0) start_clock();
+    if (job_.timeout_ns != 0) start_task_clock(worker_, job_.timeout_ns);
     return true;
   }
 
@@ -60,6 +71,7 @@ class ChunkCall {
 
  private:
   std::byte* reserve(std::size_t size) noexcept {
+    if (job_.timeout_ns != 0) stop_task_clock(worker_);
     std::byte* const place = ring_.try_reserve(size);
     return place != nullptr ? place : wait_for_room(size);
   }
@@ -78,7 +90,6 @@ class ChunkCall {
   std::byte* wait_for_room(std::size_t size) noexcept;
   void ring_doorbell() noexcept;
   void spill(std::span<const std::byte> bytes);
-  void start_clock() noexcept;
 
   PoolSegment& segment_;
   JobSlot& job_;
@@ -87,9 +98,6 @@ class ChunkCall {
   WorkerSlot& worker_;
   std::uint32_t item_ = 0;
 };
-
-/// Nanoseconds of the steady clock.
-std::uint64_t now_ns() noexcept;
 
 /// Adds the time spent since construction to the worker's idle time.
 class IdleTime {

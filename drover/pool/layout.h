@@ -58,12 +58,13 @@ struct ChunkEntry {
 };
 static_assert(sizeof(ChunkEntry) == 16);
 
-/// A chunk whose inputs travel.
+/// A chunk whose inputs travel, each encoded at a multiple of the message alignment.
 struct InputEntry {
-  static constexpr std::size_t kInlineBytes = 224;
+  static constexpr std::size_t kInlineBytes = 216;
   ChunkEntry chunk;
   std::uint32_t skip;    ///< encoded inputs to pass over: they are finished already
-  std::uint32_t length;  ///< bytes of encoded inputs
+  std::uint32_t unused;
+  std::uint64_t length;  ///< bytes of encoded inputs
   std::uint64_t spill;   ///< file offset of the inputs, 0: in `bytes`
   std::byte bytes[kInlineBytes];
 };
@@ -101,7 +102,7 @@ struct WorkerSlot {
 struct PoolHeader {
   worker::LaunchPage launch;
   std::uint32_t worker_count;
-  std::uint32_t spin_rounds;  ///< pauses before sleeping, 0 with a single core
+  std::uint32_t spin_ns;  ///< how long to spin before sleeping, while there is a core for everybody
   std::uint32_t cores;        ///< that this program may use
   std::uint32_t initializer;  ///< function index + 1 of the initializer, 0: none
   std::uint64_t initializer_offset, initializer_length;  ///< its encoded arguments

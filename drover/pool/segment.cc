@@ -50,15 +50,12 @@ std::byte* PoolSegment::map(std::uint64_t offset, std::uint64_t length) {
   return found->second.data();
 }
 
-SpilledBytes::SpilledBytes(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length)
-    : segment_(segment), offset_(offset), length_(length) {
+os::Mapping map_spilled(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t end = segment.header().file_end.load(std::memory_order_relaxed);
-  if (length == 0 || offset > end || length > end - offset) {
+  if (length == 0 || offset % os::kPageSize != 0 || offset > end || length > end - offset) {
     throw Incompatible("a worker named a result outside its pool's memory");
   }
-  mapping_ = os::Mapping(segment.file(), offset, os::round_to_page(length));
+  return {segment.file(), offset, os::round_to_page(length)};
 }
-
-SpilledBytes::~SpilledBytes() { segment_.discard(offset_, os::round_to_page(length_)); }
 
 }  // namespace drover::inline v1::detail

@@ -40,19 +40,7 @@ class PoolSegment {
   std::map<std::uint64_t, os::Mapping> mappings_;  // protected by mutex_
 };
 
-/// A spilled value, mapped to be read once and given back.
-class SpilledBytes {
- public:
-  SpilledBytes(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length);
-  ~SpilledBytes();
-  SpilledBytes(const SpilledBytes&) = delete;
-  SpilledBytes& operator=(const SpilledBytes&) = delete;
-  std::span<const std::byte> bytes() const noexcept { return {mapping_.data(), length_}; }
-
- private:
-  const PoolSegment& segment_;
-  std::uint64_t offset_, length_;
-  os::Mapping mapping_;
-};
+/// Maps a value that a worker stored, to be read. Throws Incompatible when it claims to lie outside the file.
+os::Mapping map_spilled(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length);
 
 }  // namespace drover::inline v1::detail

@@ -136,7 +136,6 @@ void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, ChunkEntry& entry, std:
   const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
   ChunkCall call(segment_, slot, entry, position, view.ring, self_, inputs, skip);
   wire::program_functions().thunk(slot.function)(&call);
-  self_.deadline_ns.store(0, std::memory_order_relaxed);
   if (call.finished() < call.count) {  // the job was closed: the entry says itself that no more will come of it
     reinterpret_cast<ChunkEntry&>(entry).word.store(shm::state::kDone, std::memory_order_release);
   }
@@ -156,10 +155,10 @@ void WorkerLoop::run_task(SubmitEntry& entry) {
   namespace state = shm::state;
   entry.result_length = 0;
   set_running_function(entry.function);
-  if (entry.timeout_ns != 0) self_.deadline_ns.store(now_ns() + entry.timeout_ns, std::memory_order_relaxed);
+  if (entry.timeout_ns != 0) start_task_clock(self_, entry.timeout_ns);
   SubmitCall call(segment_, entry);
   wire::program_functions().thunk(entry.function)(&call);
-  if (entry.timeout_ns != 0) self_.deadline_ns.store(0, std::memory_order_relaxed);
+  if (entry.timeout_ns != 0) stop_task_clock(self_);
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   os::fault_point();
   std::uint32_t seen = entry.word.load(std::memory_order_relaxed);
@@ -205,12 +204,9 @@ bool WorkerLoop::spin() {
   const std::size_t awake = header_.worker_count - header_.parked.count(header_.worker_count);
   if (awake + 1 > header_.cores) return false;
   header_.spinning.set(slot_);
-  for (std::uint32_t i = 0; i < header_.spin_rounds; ++i) {
-    if (has_work()) {
-      header_.spinning.take(slot_);
-      return true;
-    }
-    os::pause();
+  if (os::spin_until(std::chrono::nanoseconds(header_.spin_ns), [this] { return has_work(); })) {
+    header_.spinning.take(slot_);
+    return true;
   }
   return !header_.spinning.take(slot_);  // somebody took it: there is work, or there was
 }

@@ -143,6 +143,9 @@ class RingConsumer {
   bool worth_releasing() const noexcept { return next_ - released_ >= capacity_ / 8; }
   bool empty() const noexcept { return next_ == header_->head.load(std::memory_order_acquire); }
 
+  /// Passes over everything, because it cannot be read.
+  void skip_all() noexcept { next_ = head_ = header_->head.load(std::memory_order_acquire); }
+
   /// Wakes the producer if it waits for room, to look at its stop condition again.
   void nudge() noexcept;
 

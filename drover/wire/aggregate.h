@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -26,8 +27,8 @@ struct AnyField {
 template <class T>
 struct AnyBaseOf {
   template <class Base>
-    requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>)
-  operator Base() const;  // NOLINT(google-explicit-constructor)
+  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base()
+      const;  // NOLINT(google-explicit-constructor)
 };
 
 template <class T, std::size_t... I>
@@ -40,8 +41,8 @@ consteval bool takes_base_first(std::index_sequence<I...>) {
   return requires { T{AnyBaseOf<T>{}, AnyField<I>{}...}; };
 }
 
-// `{}` stands for exactly one field, also when that is a C array: T has as many fields as lists of this shape are valid. No
-// pack expands to empty braces, hence a line for each count.
+// `{}` stands for exactly one field, also when that is a C array: T has as many fields as lists of this shape are
+// valid. No pack expands to empty braces, hence a line for each count.
 // clang-format off
 template <class T>
 consteval std::size_t count_by_braces() {
@@ -109,16 +110,19 @@ consteval std::size_t count_fields() {
 template <class T>
 inline constexpr std::size_t field_count = detail::count_fields<T>();
 
-/// An aggregate class that visit_fields() can take apart: up to kMaxFields fields, no base class, no const or reference fields
-/// (it must be assignable), and not something with a tuple protocol, for which structured bindings mean something else.
+/// An aggregate class that visit_fields() can take apart: up to kMaxFields fields, no base class, no const or reference
+/// fields (it must be assignable), and not something with a tuple protocol, for which structured bindings mean
+/// something else.
 template <class T>
-concept PlainAggregate =
-    std::is_class_v<T> && std::is_aggregate_v<T> && std::is_move_assignable_v<T> && !requires { std::tuple_size<T>::value; } &&
-    (std::is_empty_v<T> ||
-     (field_count<T> >= 1 && field_count<T> <= kMaxFields &&
-      !detail::takes_base_first<T>(std::make_index_sequence<field_count<T> == 0 ? 0 : field_count<T> - 1>{})));
+concept PlainAggregate = std::is_class_v<T> && std::is_aggregate_v<T> && std::is_move_assignable_v<T> && !requires {
+  std::tuple_size<T>::value;
+}
+&&(std::is_empty_v<T> ||
+   (field_count<T> >= 1 && field_count<T> <= kMaxFields &&
+    !detail::takes_base_first<T>(std::make_index_sequence < field_count<T> == 0 ? 0 : field_count<T> - 1 > {})));
 
-/// Calls visit(field...) with all fields of a PlainAggregate as lvalues, and returns its result. Bit-fields do not compile.
+/// Calls visit(field...) with all fields of a PlainAggregate as lvalues, and returns its result. Bit-fields do not
+/// compile.
 // clang-format off
 template <class T, class Visit>
 constexpr decltype(auto) visit_fields(T& object, Visit&& visit) {
@@ -137,7 +141,8 @@ constexpr decltype(auto) visit_fields(T& object, Visit&& visit) {
   if constexpr (fields == 11) { auto& [a,b,c,d,e,f,g,h,i,j,k] = object; return visit(a,b,c,d,e,f,g,h,i,j,k); }
   if constexpr (fields == 12) { auto& [a,b,c,d,e,f,g,h,i,j,k,l] = object; return visit(a,b,c,d,e,f,g,h,i,j,k,l); }
   if constexpr (fields == 13) { auto& [a,b,c,d,e,f,g,h,i,j,k,l,m] = object; return visit(a,b,c,d,e,f,g,h,i,j,k,l,m); }
-  if constexpr (fields == 14) { auto& [a,b,c,d,e,f,g,h,i,j,k,l,m,n] = object; return visit(a,b,c,d,e,f,g,h,i,j,k,l,m,n); }
+  if constexpr (fields == 14) { auto& [a,b,c,d,e,f,g,h,i,j,k,l,m,n] = object;
+                     return visit(a,b,c,d,e,f,g,h,i,j,k,l,m,n); }
   if constexpr (fields == 15) { auto& [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o] = object;
                      return visit(a,b,c,d,e,f,g,h,i,j,k,l,m,n,o); }
   if constexpr (fields == 16) { auto& [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p] = object;
@@ -179,6 +184,7 @@ constexpr decltype(auto) visit_fields(T& object, Visit&& visit) {
 
 /// The types of the fields, as TypeList<Field...>.
 template <PlainAggregate T>
-using FieldTypes = decltype(visit_fields(std::declval<T&>(), []<class... Field>(Field&...) { return TypeList<Field...>{}; }));
+using FieldTypes =
+    decltype(visit_fields(std::declval<T&>(), []<class... Field>(Field&...) { return TypeList<Field...>{}; }));
 
 }  // namespace drover::inline v1::wire

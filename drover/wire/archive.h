@@ -11,10 +11,13 @@
 namespace drover::inline v1::wire {
 namespace detail {
 
-/// cereal's name-value pair, told by its shape so that CEREAL_NVP works without cereal being known here: no value that travels
-/// has a reference in it.
+/// cereal's name-value pair, told by its shape so that CEREAL_NVP works without cereal being known here: no value that
+/// travels has a reference in it.
 template <class T>
-concept NameValuePair = requires(const T& pair) { pair.name; } && std::is_lvalue_reference_v<decltype(T::value)>;
+concept NameValuePair = requires(const T& pair) {
+  pair.name;
+}
+&&std::is_lvalue_reference_v<decltype(T::value)>;
 
 }  // namespace detail
 
@@ -76,8 +79,7 @@ class InputArchive {
 
 /// Classes with serialize(), or with save() and load(). They must have a default constructor.
 template <class T>
-  requires(Archived<T> && !travels_by_memcpy<T> && std::is_default_constructible_v<T>)
-struct Codec<T> {
+requires(Archived<T> && !travels_by_memcpy<T> && std::is_default_constructible_v<T>) struct Codec<T> {
   static void encode(Writer& writer, const T& value) {
     OutputArchive archive(writer);
     if constexpr (detail::MemberSaveLoad<T>) {

@@ -34,9 +34,11 @@ concept FreeSaveLoad = requires(T& value, const T& constant, OutputArchive& out,
 
 }  // namespace detail
 
-/// A class with public functions in the style of cereal: `serialize(archive)`, or `save(archive) const` and `load(archive)`, as
-/// members or found by argument-dependent lookup. Versions, minimal forms and cereal::access are not supported.
+/// A class with public functions in the style of cereal: `serialize(archive)`, or `save(archive) const` and
+/// `load(archive)`, as members or found by argument-dependent lookup. Versions, minimal forms and cereal::access are
+/// not supported.
 template <class T>
-concept Archived = detail::MemberSerialize<T> || detail::MemberSaveLoad<T> || detail::FreeSerialize<T> || detail::FreeSaveLoad<T>;
+concept Archived =
+    detail::MemberSerialize<T> || detail::MemberSaveLoad<T> || detail::FreeSerialize<T> || detail::FreeSaveLoad<T>;
 
 }  // namespace drover::inline v1::wire

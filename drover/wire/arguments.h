@@ -10,11 +10,13 @@
 
 #include "drover/wire/signature.h"
 
-/// Arguments of a call: converted to the parameter types in the calling process, encoded, and decoded where the function runs.
+/// Arguments of a call: converted to the parameter types in the calling process, encoded, and decoded where the
+/// function runs.
 namespace drover::inline v1::wire {
 namespace detail {
 
-/// An argument is only looked at, so one of the very type fits even where a call would have to copy what cannot be copied.
+/// An argument is only looked at, so one of the very type fits even where a call would have to copy what cannot be
+/// copied.
 template <class Argument, class S>
 inline constexpr bool argument_fits =
     std::is_same_v<std::remove_cvref_t<Argument>, S> || std::is_convertible_v<Argument, S>;
@@ -73,7 +75,9 @@ decltype(auto) apply_to(Reader& reader, TypeList<Parameter...>, std::index_seque
 }
 
 template <class E>
-concept TupleLike = requires { std::tuple_size<std::remove_cvref_t<E>>::value; };
+concept TupleLike = requires {
+  std::tuple_size<std::remove_cvref_t<E>>::value;
+};
 
 template <class E>
 inline constexpr std::size_t tuple_length = 0;
@@ -104,8 +108,9 @@ using ParametersOf = typename SignatureOf<decltype(F)>::Parameters;
 
 template <class... Parameter>
 consteval std::size_t fixed_size(TypeList<Parameter...>) {
-  return ((encoded_size_fixed<Stored<Parameter>> != 0) && ...) ? (std::size_t{0} + ... + encoded_size_fixed<Stored<Parameter>>)
-                                                               : 0;
+  return ((encoded_size_fixed<Stored<Parameter>> != 0) && ...)
+             ? (std::size_t{0} + ... + encoded_size_fixed<Stored<Parameter>>)
+             : 0;
 }
 
 }  // namespace detail
@@ -114,34 +119,46 @@ consteval std::size_t fixed_size(TypeList<Parameter...>) {
 template <auto F>
 inline constexpr std::size_t arguments_size_fixed = detail::fixed_size(detail::ParametersOf<F>{});
 
-/// Converts arguments to the parameter types of F and appends them to a message. Does not compile, with one sentence, when they do
-/// not fit. Throws what a conversion throws, and as encode() does.
+/// Converts arguments to the parameter types of F and appends them to a message. Does not compile, with one sentence,
+/// when they do not fit. Throws what a conversion throws, and as encode() does.
 template <auto F, class... Argument>
 void encode_arguments(Writer& writer, Argument&&... argument) {
   constexpr std::size_t arity = detail::SignatureOf<decltype(F)>::arity;
   static_assert(sizeof...(Argument) == arity, "the number of arguments is not the number of the function's parameters");
   if constexpr (sizeof...(Argument) == arity) {
-    detail::encode_all(writer, detail::ParametersOf<F>{}, std::make_index_sequence<arity>{}, std::forward<Argument>(argument)...);
+    detail::encode_all(writer, detail::ParametersOf<F>{}, std::make_index_sequence<arity>{},
+                       std::forward<Argument>(argument)...);
   }
 }
 
-/// Takes the arguments of F from a message and calls it. Views among them look into the message. Throws Incompatible for bytes
-/// that are no such arguments, and what F throws. Leaves the reader behind the arguments, where those of a next call may stand.
+/// Takes the arguments of F from a message and calls it. Views among them look into the message. Throws Incompatible
+/// for bytes that are no such arguments, and what F throws. Leaves the reader behind the arguments, where those of a
+/// next call may stand.
 template <auto F>
 ResultOf<F> apply(Reader& reader) {
   constexpr std::size_t arity = detail::SignatureOf<decltype(F)>::arity;
   return detail::apply_to<F>(reader, detail::ParametersOf<F>{}, std::make_index_sequence<arity>{});
 }
 
+/// Passes over the arguments of F in a message. Throws Incompatible.
+template <auto F>
+void skip_arguments(Reader& reader) {
+  [&reader]<class... Parameter>(TypeList<Parameter...>) {
+    (static_cast<void>(detail::decode_argument<detail::Stored<Parameter>>(reader)), ...);
+  }(detail::ParametersOf<F>{});
+}
+
 /// Whether F can be called with an element of a range: whole if F takes it whole, else spread over as many parameters.
 template <auto F, class E>
-concept TakesElement = detail::takes_whole<E>(detail::ParametersOf<F>{}) || detail::takes_spread<E>(detail::ParametersOf<F>{});
+concept TakesElement =
+    detail::takes_whole<E>(detail::ParametersOf<F>{}) || detail::takes_spread<E>(detail::ParametersOf<F>{});
 
 /// Encodes one element of a range as the arguments of F.
 template <auto F, class E>
 void encode_element(Writer& writer, E&& element) {
-  static_assert(TakesElement<F, E>,
-                "the function takes neither the elements of the range nor, one for each parameter, the items they consist of");
+  static_assert(
+      TakesElement<F, E>,
+      "the function takes neither the elements of the range nor, one for each parameter, the items they consist of");
   if constexpr (detail::takes_whole<E>(detail::ParametersOf<F>{})) {
     encode_arguments<F>(writer, std::forward<E>(element));
   } else if constexpr (TakesElement<F, E>) {

@@ -16,12 +16,13 @@
 
 #include "drover/wire/codec_values.h"
 
-/// Codecs of strings and containers: a count, then the items. Hash functions, orders and allocators do not travel; the other
-/// side uses default-constructed ones.
+/// Codecs of strings and containers: a count, then the items. Hash functions, orders and allocators do not travel; the
+/// other side uses default-constructed ones.
 namespace drover::inline v1::wire {
 namespace detail {
 
-/// Encodes an item in at least one byte, so that a count which the rest of the message cannot hold is known to be false.
+/// Encodes an item in at least one byte, so that a count which the rest of the message cannot hold is known to be
+/// false.
 template <class T>
 void encode_item(Writer& writer, const T& item) {
   const std::size_t before = writer.size();
@@ -59,7 +60,9 @@ template <class Container>
 struct ImagesCodec {
   using T = typename Container::value_type;
 
-  static void encode(Writer& writer, const Container& container) { store_images(writer, std::span<const T>(container)); }
+  static void encode(Writer& writer, const Container& container) {
+    store_images(writer, std::span<const T>(container));
+  }
 
   static Container decode(Reader& reader) {
     if constexpr (alignof(T) <= kMessageAlignment) {
@@ -100,7 +103,9 @@ struct SetCodec {
   using T = typename Container::key_type;
   using Parts = TypeList<T>;
 
-  static void encode(Writer& writer, const Container& container) { SequenceCodec<Container>::encode(writer, container); }
+  static void encode(Writer& writer, const Container& container) {
+    SequenceCodec<Container>::encode(writer, container);
+  }
 
   static Container decode(Reader& reader) {
     const std::size_t count = decode_count<Container>(reader);
@@ -143,8 +148,9 @@ struct Codec<std::basic_string<C, Traits, A>> : detail::ImagesCodec<std::basic_s
 template <class T, class A>
 struct Codec<std::vector<T, A>> : detail::SequenceCodec<std::vector<T, A>> {};
 template <class T, class A>
-  requires travels_by_memcpy<T>
-struct Codec<std::vector<T, A>> : detail::ImagesCodec<std::vector<T, A>> {};
+requires travels_by_memcpy<T>
+struct Codec<std::vector<T, A>> : detail::ImagesCodec<std::vector<T, A>> {
+};
 
 /// A byte for each value.
 template <class A>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <cstddef>
@@ -70,6 +71,8 @@ struct OwnerCodec {
   using Parts = TypeList<Object>;
 
   static void encode(Writer& writer, const Pointer& pointer) {
+    static_assert(!std::is_polymorphic_v<Object> || std::is_final_v<Object>,
+                  "a pointer to a base class cannot travel between processes: the derived part would be lost");
     writer.put(pointer != nullptr);
     if (pointer) wire::encode(writer, static_cast<const Object&>(*pointer));
   }
@@ -80,8 +83,6 @@ struct OwnerCodec {
   }
 };
 
-/// Behind a pointer to a base class may stand an object of a derived class, which would be cut off. Asked only where the
-/// object's class must be complete, so that a tree can hold pointers to trees.
 template <class T>
 concept Owned = std::is_object_v<T> && !std::is_array_v<T>;
 
@@ -95,7 +96,9 @@ struct Codec<std::shared_ptr<T>> : detail::OwnerCodec<std::shared_ptr<T>> {};
 template <>
 struct Codec<std::filesystem::path> {
   static void encode(Writer& writer, const std::filesystem::path& path) { wire::encode(writer, path.native()); }
-  static std::filesystem::path decode(Reader& reader) { return wire::decode<std::filesystem::path::string_type>(reader); }
+  static std::filesystem::path decode(Reader& reader) {
+    return wire::decode<std::filesystem::path::string_type>(reader);
+  }
 };
 
 template <std::size_t N>

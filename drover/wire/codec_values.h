@@ -14,16 +14,14 @@
 namespace drover::inline v1::wire {
 
 template <class T>
-  requires(travels_by_memcpy<T> && !std::is_array_v<T>)
-struct Codec<T> {
+requires(travels_by_memcpy<T> && !std::is_array_v<T>) struct Codec<T> {
   static void encode(Writer& writer, const T& value) { store_image(writer.extend(sizeof(T)), value); }
   static T decode(Reader& reader) { return load_image<T>(reader); }
 };
 
 /// Field by field.
 template <class T>
-  requires(PlainAggregate<T> && !travels_by_memcpy<T> && !Archived<T>)
-struct Codec<T> {
+requires(PlainAggregate<T> && !travels_by_memcpy<T> && !Archived<T>) struct Codec<T> {
   using Parts = FieldTypes<T>;
 
   static void encode(Writer& writer, const T& value) {
@@ -48,8 +46,7 @@ struct Codec<T> {
 };
 
 template <class A, class B>
-  requires(!travels_by_memcpy<std::pair<A, B>>)
-struct Codec<std::pair<A, B>> {
+requires(!travels_by_memcpy<std::pair<A, B>>) struct Codec<std::pair<A, B>> {
   using Parts = TypeList<A, B>;
 
   static void encode(Writer& writer, const std::pair<A, B>& value) {
@@ -63,8 +60,7 @@ struct Codec<std::pair<A, B>> {
 };
 
 template <class... T>
-  requires(!travels_by_memcpy<std::tuple<T...>>)
-struct Codec<std::tuple<T...>> {
+requires(!travels_by_memcpy<std::tuple<T...>>) struct Codec<std::tuple<T...>> {
   using Parts = TypeList<T...>;
 
   static void encode(Writer& writer, const std::tuple<T...>& value) {
@@ -75,8 +71,7 @@ struct Codec<std::tuple<T...>> {
 };
 
 template <class T, std::size_t N>
-  requires(!travels_by_memcpy<std::array<T, N>>)
-struct Codec<std::array<T, N>> {
+requires(!travels_by_memcpy<std::array<T, N>>) struct Codec<std::array<T, N>> {
   using Parts = TypeList<T>;
 
   static void encode(Writer& writer, const std::array<T, N>& value) {

@@ -41,7 +41,8 @@ Place place_of(std::string_view text, Thunk thunk, std::span<const ModuleId> mod
   const auto address = reinterpret_cast<std::uintptr_t>(thunk);
   const std::uint64_t text_hash = Hash().add(text).value();
   for (const ModuleId& module : modules) {
-    if (module.begin <= address && address < module.end) return {text_hash, text, id_of(module), address - module.begin};
+    if (module.begin <= address && address < module.end)
+      return {text_hash, text, id_of(module), address - module.begin};
   }
   return {text_hash, text, 0, address};
 }
@@ -56,10 +57,12 @@ FunctionEntry::FunctionEntry(FunctionTable& table, const char* text, Thunk thunk
 void FunctionEntry::refuse() const {
   const std::string name(function_name(text_));
   if (!table_->frozen()) {
-    throw InvalidArgument("cannot call " + name + " in another process before drover::init(argc, argv), first in main()");
+    throw InvalidArgument("cannot call " + name +
+                          " in another process before drover::init(argc, argv), first in main()");
   }
-  throw InvalidArgument("cannot call " + name +
-                        " in another process: it comes from a library loaded after drover::init, which the workers do not know");
+  throw InvalidArgument(
+      "cannot call " + name +
+      " in another process: it comes from a library loaded after drover::init, which the workers do not know");
 }
 
 void FunctionTable::join(FunctionEntry& entry) noexcept {

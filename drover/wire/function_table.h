@@ -33,8 +33,8 @@ class FunctionEntry {
   FunctionEntry(const FunctionEntry&) = delete;
   FunctionEntry& operator=(const FunctionEntry&) = delete;
 
-  /// The index by which other processes know the function. Throws InvalidArgument, naming the function, when the table was not
-  /// frozen yet or the entry came too late.
+  /// The index by which other processes know the function. Throws InvalidArgument, naming the function, when the table
+  /// was not frozen yet or the entry came too late.
   std::uint32_t index() const {
     if (index_ == kNone) refuse();
     return index_;
@@ -63,8 +63,8 @@ class FunctionTable {
   FunctionTable(const FunctionTable&) = delete;
   FunctionTable& operator=(const FunctionTable&) = delete;
 
-  /// Sorts the entries and numbers them. The order depends on texts, modules and places inside a module, not on addresses or the
-  /// order of joining. Called once, by init; a second call changes nothing. Throws std::bad_alloc.
+  /// Sorts the entries and numbers them. The order depends on texts, modules and places inside a module, not on
+  /// addresses or the order of joining. Called once, by init; a second call changes nothing. Throws std::bad_alloc.
   void freeze(std::span<const ModuleId> modules);
 
   bool frozen() const noexcept { return frozen_.load(std::memory_order_acquire); }
@@ -98,15 +98,15 @@ FunctionTable& program_functions() noexcept;
 /// The name of a function out of a text of function_text(), such as `report_mean` or `demo::simulate`.
 std::string_view function_name(std::string_view text) noexcept;
 
-/// The compiler's text for a function. It contains the type, which tells overloads apart; functions that still have equal texts
-/// (static ones in two files) are told apart by their place in the program.
+/// The compiler's text for a function. It contains the type, which tells overloads apart; functions that still have
+/// equal texts (static ones in two files) are told apart by their place in the program.
 template <class Type, Type F>
 consteval const char* function_text() {
   return __PRETTY_FUNCTION__;
 }
 
-/// Makes `F`, run by `T`, known to all processes of the program by naming `Registered<F, T>::index` anywhere, also in code that
-/// never runs.
+/// Makes `F`, run by `T`, known to all processes of the program by naming `Registered<F, T>::index` anywhere, also in
+/// code that never runs.
 template <auto F, Thunk T>
 struct Registered {
   /// As FunctionEntry::index.

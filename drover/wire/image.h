@@ -19,8 +19,9 @@
 #include "drover/wire/type_name.h"
 #include "drover/wire/writer.h"
 
-/// Images: how types that travel by memcpy stand in a message. An image is the object's own bytes with the padding set to zero,
-/// so equal values give equal bytes, nothing of the sender's memory leaks, and a view can look at the message itself.
+/// Images: how types that travel by memcpy stand in a message. An image is the object's own bytes with the padding set
+/// to zero, so equal values give equal bytes, nothing of the sender's memory leaks, and a view can look at the message
+/// itself.
 namespace drover::inline v1::wire {
 namespace detail {
 
@@ -116,7 +117,8 @@ consteval bool any_holds_bool(TypeList<T...>) {
   return (holds_bool<T>() || ...);
 }
 
-/// No padding (an opaque class counts as having none unless the compiler can clear it): the object's bytes are its image.
+/// No padding (an opaque class counts as having none unless the compiler can clear it): the object's bytes are its
+/// image.
 template <class T>
 inline constexpr bool is_dense = value_bytes<T>() == sizeof(T);
 
@@ -173,15 +175,15 @@ void store_images(Writer& writer, std::span<const T> values) {
 
 /// Consecutive values as they stand in the message, without a copy.
 template <class T>
-  requires(alignof(T) <= kMessageAlignment)
-std::span<const T> load_images(Reader& reader) {
+requires(alignof(T) <= kMessageAlignment) std::span<const T> load_images(Reader& reader) {
   const std::size_t count = reader.count(sizeof(T), type_name<T>());
   reader.align(alignof(T), type_name<T>());
   const std::byte* place = reader.take(count * sizeof(T), type_name<T>()).data();
   const std::span values(reinterpret_cast<const T*>(place), count);
   if constexpr (detail::holds_bool<T>()) {
     for (const T& value : values) {
-      if (!detail::bools_are_valid(value)) reader.fail(type_name<T>(), "it holds a bool that is neither true nor false");
+      if (!detail::bools_are_valid(value))
+        reader.fail(type_name<T>(), "it holds a bool that is neither true nor false");
     }
   }
   return values;

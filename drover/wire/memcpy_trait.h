@@ -21,10 +21,10 @@ consteval bool is_made_of_bytes();
 
 }  // namespace wire::detail
 
-/// Whether objects of T travel by copying their bytes. True by itself for numbers, enums, std::complex, std::chrono times, and
-/// arrays, pairs, tuples and aggregates of those. Specialise it as true for another trivially copyable class that holds no
-/// pointers (its padding travels as it is, nobody can see where it lies), or as false for an aggregate that must not be copied
-/// this way, for example because it has a Codec of its own.
+/// Whether objects of T travel by copying their bytes. True by itself for numbers, enums, std::complex, std::chrono
+/// times, and arrays, pairs, tuples and aggregates of those. Specialise it as true for another trivially copyable class
+/// that holds no pointers (its padding travels as it is, nobody can see where it lies), or as false for an aggregate
+/// that must not be copied this way, for example because it has a Codec of its own.
 template <class T>
 inline constexpr bool enable_memcpy = wire::detail::is_made_of_bytes<T>();
 

@@ -8,8 +8,8 @@
 namespace drover::inline v1::wire {
 
 void Reader::fail(std::string_view type, std::string_view problem) const {
-  throw Incompatible("cannot read a " + std::string(type) + " from another process: " + std::string(problem) + " (byte " +
-                     std::to_string(position()) + " of the message)");
+  throw Incompatible("cannot read a " + std::string(type) + " from another process: " + std::string(problem) +
+                     " (byte " + std::to_string(position()) + " of the message)");
 }
 
 void Reader::refuse_alignment() {

@@ -12,10 +12,11 @@
 
 namespace drover::inline v1::wire {
 
-/// Takes a message apart. The bytes come from another process and are not trusted: whatever they say, a call either returns or
-/// throws Incompatible with the name of the type that could not be read.
+/// Takes a message apart. The bytes come from another process and are not trusted: whatever they say, a call either
+/// returns or throws Incompatible with the name of the type that could not be read.
 ///
-/// One thread at a time. Borrows the message, which must be aligned to kMessageAlignment and outlive the reader and all views.
+/// One thread at a time. Borrows the message, which must be aligned to kMessageAlignment and outlive the reader and all
+/// views.
 class Reader {
  public:
   /// Throws InvalidArgument for a message that is not aligned.
@@ -35,14 +36,14 @@ class Reader {
   }
 
   template <class T>
-    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
-  T get(std::string_view type) {
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) T get(std::string_view type) {
     T value;
     std::memcpy(&value, take(sizeof value, type).data(), sizeof value);
     return value;
   }
 
-  /// A number of items that take at least `item_size` (> 0) bytes each: never more than the rest of the message can hold.
+  /// A number of items that take at least `item_size` (> 0) bytes each: never more than the rest of the message can
+  /// hold.
   std::size_t count(std::size_t item_size, std::string_view type) {
     const auto items = get<std::uint64_t>(type);
     if (items > left_.size() / item_size) fail(type, "its length does not fit the message");

@@ -63,11 +63,16 @@ class ForeignCategory final : public std::error_category {
 const std::error_category& category_of(Category category) {
   static const ForeignCategory foreign;
   switch (category) {
-    case Category::kGeneric: return std::generic_category();
-    case Category::kSystem: return std::system_category();
-    case Category::kStream: return std::iostream_category();
-    case Category::kFuture: return std::future_category();
-    case Category::kForeign: break;
+    case Category::kGeneric:
+      return std::generic_category();
+    case Category::kSystem:
+      return std::system_category();
+    case Category::kStream:
+      return std::iostream_category();
+    case Category::kFuture:
+      return std::future_category();
+    case Category::kForeign:
+      break;
   }
   return foreign;
 }
@@ -139,13 +144,14 @@ constexpr std::array<Kind, sizeof...(X)> kinds() {
   return {Kind{&typeid(X), &typeid(Remote<X>), &make<X>}...};
 }
 
-constexpr auto kKinds = kinds<
-    std::exception, std::logic_error, std::domain_error, std::invalid_argument, std::length_error, std::out_of_range,
-    std::future_error, std::runtime_error, std::range_error, std::overflow_error, std::underflow_error, std::regex_error,
-    std::system_error, std::ios_base::failure, std::filesystem::filesystem_error, std::bad_alloc, std::bad_array_new_length,
-    std::bad_cast, std::bad_any_cast, std::bad_typeid, std::bad_exception, std::bad_function_call, std::bad_weak_ptr,
-    std::bad_optional_access, std::bad_variant_access, Error, WorkerLost, ActorDied, Timeout, Cancelled, Interrupted,
-    OutOfMemory, OwnerDied, Incompatible, InvalidArgument>();
+constexpr auto kKinds =
+    kinds<std::exception, std::logic_error, std::domain_error, std::invalid_argument, std::length_error,
+          std::out_of_range, std::future_error, std::runtime_error, std::range_error, std::overflow_error,
+          std::underflow_error, std::regex_error, std::system_error, std::ios_base::failure,
+          std::filesystem::filesystem_error, std::bad_alloc, std::bad_array_new_length, std::bad_cast,
+          std::bad_any_cast, std::bad_typeid, std::bad_exception, std::bad_function_call, std::bad_weak_ptr,
+          std::bad_optional_access, std::bad_variant_access, Error, WorkerLost, ActorDied, Timeout, Cancelled,
+          Interrupted, OutOfMemory, OwnerDied, Incompatible, InvalidArgument>();
 
 std::uint32_t kind_of(const std::exception& error) noexcept {
   const std::type_info& type = typeid(error);
@@ -154,10 +160,18 @@ std::uint32_t kind_of(const std::exception& error) noexcept {
   return kind;
 }
 
+void erase_all(std::string& text, std::string_view part) {
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at)) text.erase(at, part.size());
+}
+
+/// A type's name as users write it, without what the library's authors put in for binary compatibility.
 std::string readable(const std::type_info& type) {
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr),
-                                                         &std::free);
-  return name ? name.get() : type.name();
+  const std::unique_ptr<char, decltype(&std::free)> demangled(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), &std::free);
+  std::string name = demangled ? demangled.get() : type.name();
+  erase_all(name, "__cxx11::");
+  erase_all(name, "[abi:cxx11]");
+  return name;
 }
 
 void describe(Description& to, const std::exception& error) {
@@ -216,8 +230,8 @@ std::exception_ptr decode_exception(std::span<const std::byte> message) noexcept
     Reader reader(message);
     const auto description = decode<Description>(reader);
     if (description.kind < kKinds.size()) return kKinds[description.kind].make(description);
-    return std::make_exception_ptr(RemoteError(
-        RemoteTrace(description.type_name, description.message, description.where, description.stack)));
+    return std::make_exception_ptr(
+        RemoteError(RemoteTrace(description.type_name, description.message, description.where, description.stack)));
   } catch (...) {
     return std::current_exception();
   }

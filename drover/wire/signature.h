@@ -25,7 +25,9 @@ template <class R, class... Parameter>
 struct SignatureOf<R (*)(Parameter...) noexcept> : SignatureOf<R (*)(Parameter...)> {};
 
 template <class Function>
-concept FunctionPointer = requires { SignatureOf<Function>::arity; };
+concept FunctionPointer = requires {
+  SignatureOf<Function>::arity;
+};
 
 /// What a parameter of type P is decoded into: the value itself, or a view of the message.
 template <class P>
@@ -67,15 +69,17 @@ consteval bool is_callable() {
 
 /// Stops the compilation when a parameter of type P is refused, with the reason.
 template <class P>
-consteval bool check_parameter() {
-  static_assert(!is_mutable_reference<P>,
-                "a parameter that is a non-const reference cannot travel between processes: take it by value or by const "
-                "reference, and return what changed");
+constexpr bool check_parameter() {
+  static_assert(
+      !is_mutable_reference<P>,
+      "a parameter that is a non-const reference cannot travel between processes: take it by value or by const "
+      "reference, and return what changed");
   if constexpr (!is_mutable_reference<P> && !parameter_travels<P>) {
     if constexpr (is_view<Stored<P>>) {
-      static_assert(parameter_travels<P>,
-                    "this view cannot be a parameter: std::string_view can, and std::span<const T> of a T that travels by "
-                    "memcpy and is aligned to at most 8 bytes");
+      static_assert(
+          parameter_travels<P>,
+          "this view cannot be a parameter: std::string_view can, and std::span<const T> of a T that travels by "
+          "memcpy and is aligned to at most 8 bytes");
     } else {
       [[maybe_unused]] Refuse<typename OffenderIn<Stored<P>>::type> reason;
     }
@@ -84,13 +88,14 @@ consteval bool check_parameter() {
 }
 
 template <class R>
-consteval bool check_result() {
-  if constexpr (!result_travels<R>) [[maybe_unused]] Refuse<typename OffenderIn<R>::type> reason;
+constexpr bool check_result() {
+  if constexpr (!result_travels<R>) [[maybe_unused]]
+    Refuse<typename OffenderIn<R>::type> reason;
   return true;
 }
 
 template <class R, class... P>
-consteval bool check_types(TypeList<P...>) {
+constexpr bool check_types(TypeList<P...>) {
   return check_result<R>() && (check_parameter<P>() && ...);
 }
 
@@ -101,23 +106,26 @@ template <auto F>
 concept Callable = detail::is_callable<F>();
 
 template <auto F>
-  requires detail::FunctionPointer<decltype(F)>
+requires detail::FunctionPointer<decltype(F)>
 using ResultOf = typename detail::SignatureOf<decltype(F)>::Result;
 
-/// Stops the compilation with one sentence that says why F is no Callable. Call it first in a function template that takes F.
+/// Stops the compilation with one sentence that says why F is no Callable. Call it first in a function template that
+/// takes F.
 template <auto F>
-consteval void check_callable() {
+constexpr void check_callable() {
   using Function = decltype(F);
   if constexpr (std::is_class_v<Function>) {
     static_assert(!std::is_class_v<Function>,
                   "a lambda or function object cannot be called in another process: give a named function, as in "
                   "submit<area>(2.0)");
   } else if constexpr (std::is_member_function_pointer_v<Function>) {
-    static_assert(!std::is_member_function_pointer_v<Function>,
-                  "a member function needs an object, which only an actor has in another process: give a free or static "
-                  "function");
+    static_assert(
+        !std::is_member_function_pointer_v<Function>,
+        "a member function needs an object, which only an actor has in another process: give a free or static "
+        "function");
   } else if constexpr (!detail::FunctionPointer<Function>) {
-    static_assert(detail::FunctionPointer<Function>, "give a function with a fixed list of parameters, as in submit<area>(2.0)");
+    static_assert(detail::FunctionPointer<Function>,
+                  "give a function with a fixed list of parameters, as in submit<area>(2.0)");
   } else {
     using Signature = detail::SignatureOf<Function>;
     static_cast<void>(detail::check_types<typename Signature::Result>(typename Signature::Parameters{}));

@@ -19,7 +19,8 @@ namespace drover::inline v1::wire {
 ///     static void encode(Writer& writer, const T& value);
 ///     static T decode(Reader& reader);    // throws Incompatible for bytes that are no T
 ///
-/// A codec of something generic also has `using Parts = TypeList<...>`, the types it hands on to wire::encode and wire::decode.
+/// A codec of something generic also has `using Parts = TypeList<...>`, the types it hands on to wire::encode and
+/// wire::decode.
 template <class T>
 struct Codec;
 
@@ -33,12 +34,14 @@ concept HasCodec = requires(Writer& writer, Reader& reader, const T& value) {
 };
 
 template <class T>
-concept HasParts = requires { typename Codec<T>::Parts; };
+concept HasParts = requires {
+  typename Codec<T>::Parts;
+};
 
 struct Nobody {};
 
-/// The innermost type that keeps T from travelling, or Nobody. Types in Seen are being looked at already: a tree that holds a
-/// vector of trees travels if all else in it does.
+/// The innermost type that keeps T from travelling, or Nobody. Types in Seen are being looked at already: a tree that
+/// holds a vector of trees travels if all else in it does.
 template <class T, class Seen = TypeList<>>
 struct OffenderIn;
 
@@ -56,12 +59,14 @@ template <class T, class... Seen>
 struct OffenderIn<T, TypeList<Seen...>> : std::type_identity<T> {};
 
 template <class T, class... Seen>
-  requires((std::same_as<T, Seen> || ...) || (HasCodec<T> && !HasParts<T>))
-struct OffenderIn<T, TypeList<Seen...>> : std::type_identity<Nobody> {};
+requires((std::same_as<T, Seen> || ...) || (HasCodec<T> && !HasParts<T>)) struct OffenderIn<T, TypeList<Seen...>>
+    : std::type_identity<Nobody> {
+};
 
 template <class T, class... Seen>
-  requires(!(std::same_as<T, Seen> || ...) && HasCodec<T> && HasParts<T>)
-struct OffenderIn<T, TypeList<Seen...>> : FirstOffender<typename Codec<T>::Parts, TypeList<T, Seen...>> {};
+requires(!(std::same_as<T, Seen> || ...) && HasCodec<T> && HasParts<T>) struct OffenderIn<T, TypeList<Seen...>>
+    : FirstOffender<typename Codec<T>::Parts, TypeList<T, Seen...>> {
+};
 
 template <class T, std::size_t N, class... Seen>
 struct OffenderIn<T[N], TypeList<Seen...>> : OffenderIn<T, TypeList<Seen...>> {};
@@ -111,8 +116,8 @@ class Level {
 template <class T>
 concept Travels = std::same_as<typename detail::OffenderIn<T>::type, detail::Nobody>;
 
-/// Appends a value to a message. Throws InvalidArgument for a value that cannot travel (too deep, valueless), std::bad_alloc, and
-/// what the Codec throws.
+/// Appends a value to a message. Throws InvalidArgument for a value that cannot travel (too deep, valueless),
+/// std::bad_alloc, and what the Codec throws.
 template <class T>
 void encode(Writer& writer, const T& value) {
   if constexpr (Travels<T>) {

@@ -10,16 +10,18 @@
 
 namespace drover::inline v1::wire {
 
-/// Views look into a message, so a message begins at a multiple of this, and its parts are aligned relative to its beginning.
+/// Views look into a message, so a message begins at a multiple of this, and its parts are aligned relative to its
+/// beginning.
 inline constexpr std::size_t kMessageAlignment = 8;
 
 /// Values nested deeper than this are neither written nor read: a stack overflow could not be reported.
 inline constexpr int kMaxDepth = 500;
 
-/// Appends bytes to a message. It starts in memory lent by the caller, if any, and moves to memory of its own when that is too
-/// small, so nothing is ever encoded twice.
+/// Appends bytes to a message. It starts in memory lent by the caller, if any, and moves to memory of its own when that
+/// is too small, so nothing is ever encoded twice.
 ///
-/// One thread at a time. The lent memory must outlive the writer and be aligned to kMessageAlignment. Throws std::bad_alloc.
+/// One thread at a time. The lent memory must outlive the writer and be aligned to kMessageAlignment. Throws
+/// std::bad_alloc.
 class Writer {
  public:
   Writer() noexcept = default;
@@ -51,10 +53,8 @@ class Writer {
   }
 
   template <class T>
-    requires std::is_arithmetic_v<T>
-  void put(T value) {
-    write(&value, sizeof value);
-  }
+  requires std::is_arithmetic_v<T>
+  void put(T value) { write(&value, sizeof value); }
 
   /// Fills up with zeros to a multiple of `alignment`, a power of two.
   void align(std::size_t alignment) {
@@ -62,7 +62,8 @@ class Writer {
     if (gap != 0) std::memset(extend(gap), 0, gap);
   }
 
-  /// Brackets one level of nesting. Throws InvalidArgument, naming the type, beyond kMaxDepth (a cycle of shared_ptr gets here).
+  /// Brackets one level of nesting. Throws InvalidArgument, naming the type, beyond kMaxDepth (a cycle of shared_ptr
+  /// gets here).
   void enter(std::string_view type) {
     if (++depth_ > kMaxDepth) refuse_depth(type);
   }

@@ -95,7 +95,9 @@ void Child::on_pidfd() {
   for (OutputPump* pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) pump->finish();
   }
-  ChildEnd end{.pid = pid(), .status = *status};
+  ChildEnd end;
+  end.pid = pid();
+  end.status = *status;
   if (err_) end.last_output = err_->tail();
   end.killed_for_memory = status->signal == SIGKILL && os::oom_kills().value_or(0) > oom_kills_before_;
   end.peak_memory = peak_memory_;

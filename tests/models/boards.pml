@@ -7,6 +7,7 @@
  * the state is an invalid end state: an armed entry that no cursor will reach).
  *
  * RETRY: a task lost with its worker is armed again, once, in the newest board.
+ * REPLACE_FIRST: the new worker runs before the words of the dead one are settled.
  */
 #ifndef T
 #define T 3
@@ -121,17 +122,17 @@ inline ARM(k)
 		:: n < SIZE(bb) && PHASE(word[AT(bb, t)]) != FREE -> t++; n++
 		:: else -> break
 		od;
-		full = (n == SIZE(bb))
+		isfull = (n == SIZE(bb))
 	};
 	if
-	:: full ->               /* "A board that is full is followed by one of twice the size": made first, then the final tail is told */
+	:: isfull ->               /* "A board that is full is followed by one of twice the size": made first, then the final tail is told */
 		assert(bb + 1 < B);
 #ifdef BUG_NO_SEAL
-		atomic { last_board = bb + 1; bb = bb + 1; t = 0; full = 0 };
+		atomic { last_board = bb + 1; bb = bb + 1; t = 0; isfull = 0 };
 		final[bb - 1] = tail[bb - 1] + 1;
 #else
 		final[bb] = tail[bb];
-		atomic { last_board = bb + 1; bb = bb + 1; t = 0; full = 0 }
+		atomic { last_board = bb + 1; bb = bb + 1; t = 0; isfull = 0 }
 #endif
 	:: else
 	fi;
@@ -142,12 +143,12 @@ inline ARM(k)
 
 proctype parent()
 {
-	byte k, t, bb, n, e;
-	bit full;
+	byte k, t, bb, n;
+	bit isfull;
 	do
 	:: k < T -> ARM(k); k++
 	/* the result has been taken: the position is free again */
-	:: atomic { e < 1 && settled < T && PHASE(word[0]) == DONE -> word[0] = 0; task[0] = 0 }
+	:: atomic { settled < T && PHASE(word[0]) == DONE -> word[0] = 0; task[0] = 0 }
 	:: atomic { settled < T && PHASE(word[1]) == DONE -> word[1] = 0; task[1] = 0 }
 #ifdef BUG_ARM_OLD
 	:: atomic { k < T && last_board > 0 && PHASE(word[0]) == FREE && !lock -> task[0] = k; word[0] = MK(tick, 0, ARMED); tick++; tail[0] = tail[0] + 1; k++ }
@@ -159,28 +160,32 @@ proctype parent()
 
 proctype service()
 {
-	byte s, p, v, t, bb, n;
-	bit full;
+	byte s, p, v, t, bb, n, d;
+	bit isfull;
 	do
 	:: over -> break
 	:: zombie[0] -> s = 0; goto notice
 	:: zombie[1] -> s = 1;
 notice:
+		d = inc[s];
+#ifdef REPLACE_FIRST         /* the new worker may pass the entries before the words of the dead are settled */
+		atomic { zombie[s] = 0; inc[s] = next_inc; next_inc++; start[s] = 1 };
+#endif
 		do
-		:: atomic { p < 7 && PHASE(word[p]) == CLAIMED && OWNER(word[p]) == inc[s] ->
+		:: atomic { p < 7 && PHASE(word[p]) == CLAIMED && OWNER(word[p]) == d ->
 				v = task[p];
 				assert(!done[v] && !lost[v]);
 				if
 #ifdef RETRY
-				:: !again[v] -> again[v] = 1; full = 1
+				:: !again[v] -> again[v] = 1; isfull = 1
 #endif
 				:: else -> lost[v] = 1; settled++; word[p] = MK(TICKET(word[p]), 0, LOST)
 				fi
 			};
 #ifdef RETRY
 			if
-			:: full ->
-				full = 0;
+			:: isfull ->
+				isfull = 0;
 #ifdef BUG_REARM_IN_PLACE
 				word[p] = MK(tick, 0, ARMED);
 #else
@@ -191,10 +196,13 @@ notice:
 			fi;
 #endif
 			v = 0
-		:: atomic { p < 7 && !(PHASE(word[p]) == CLAIMED && OWNER(word[p]) == inc[s]) -> p++ }
+		:: atomic { p < 7 && !(PHASE(word[p]) == CLAIMED && OWNER(word[p]) == d) -> p++ }
 		:: p == 7 -> break
 		od;
-		atomic { p = 0; zombie[s] = 0; inc[s] = next_inc; next_inc++; start[s] = 1; s = 0 }
+#ifndef REPLACE_FIRST
+		atomic { zombie[s] = 0; inc[s] = next_inc; next_inc++; start[s] = 1 };
+#endif
+		atomic { p = 0; s = 0; d = 0 }
 	od
 }
 
@@ -203,6 +211,7 @@ init
 	atomic {
 		final[0] = NONE; final[1] = NONE; final[2] = NONE;
 		inc[0] = 1; inc[1] = 2;
+		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
 		run worker(0); run worker(1); run parent(); run service()
 	}
 }

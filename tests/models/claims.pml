@@ -277,6 +277,7 @@ init
 {
 	atomic {
 		inc[0] = 1; inc[1] = 2; next_inc = 3;
+		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
 		run worker(0); run worker(1); run service(); run consumer()
 	}
 }

@@ -39,7 +39,7 @@ again:
 	do
 	:: DIE
 	:: atomic { WORK -> taken++ }; /* claims and runs: ends, never ends, or dies */
-run:
+task:
 		if
 		:: skip
 		:: atomic { busy[s] = 1; kills < DEATHS -> busy[s] = 0; goto die }
@@ -56,7 +56,7 @@ run:
 		if
 		:: atomic { WORK -> taken++ };
 			spinning[s] = 0;
-			goto run
+			goto task
 		:: DIE
 		:: spinning[s] = 0   /* has spun for long enough */
 		fi;
@@ -68,11 +68,15 @@ run:
 		fi;
 		if
 		:: DIE
-		:: spinning[s] = 0
-		fi;
-		if
-		:: WORK -> goto again
-		:: skip
+#ifndef BUG_TAKEN_BIT_IGNORED
+		:: atomic { !spinning[s] -> goto again } /* fetch_and: a waker has it: looks for work with no bit set before it sleeps */
+#endif
+		:: atomic {
+#ifndef BUG_TAKEN_BIT_IGNORED
+				spinning[s] ->
+#endif
+				spinning[s] = 0
+			}
 		fi;
 #endif
 park:
@@ -93,7 +97,7 @@ park:
 #ifdef BUG_CLAIM_BEFORE_BIT
 		:: atomic { WORK -> taken++; v = 0 };
 			parked[s] = 0;
-			goto run
+			goto task
 #else
 		:: WORK -> goto unpark /* "... look again at all tails, ..." */
 #endif
@@ -209,7 +213,7 @@ proctype service()
 		spinning[s] = 0;     /* "The parent clears the bits of the dead" */
 		parked[s] = 0;
 #endif
-#ifndef AS_WRITTEN
+#ifndef BUG_NO_PASS_ON
 		WAKE_ONE();          /* the dead one may have been owed a wake-up: passes it on */
 #endif
 #if REPLACE && !defined(BUG_CLEAR_LATE)
@@ -230,6 +234,7 @@ proctype monitor()
 init
 {
 	atomic {
+		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
 		run worker(0); run worker(1); run memory(); run parent(); run service(); run monitor()
 	}
 }

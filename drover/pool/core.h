@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "drover/pool/crew.h"
+#include "drover/pool/submit_queue.h"
+#include "drover/pool/waiters.h"
+
+namespace drover::inline v1::detail {
+
+class MapJob;
+
+/// What the workers need to know of a map.
+struct JobParameters {
+  std::uint32_t function = 0;
+  std::uint32_t value_size = 0;  ///< as fixed_result_size
+  bool indexed = false;          ///< inputs are base, base + 1, ...; else they are encoded
+  bool measured = false;
+  std::int64_t base = 0;
+  std::uint64_t timeout_ns = 0;
+};
+
+/// All that a pool is, without types: its segment, its crew, its jobs, and the news that sleepers must hear. Shared by the
+/// Pool and everything it gave out. Thread-safe; only the creating process.
+class PoolCore final : public Crew::Listener {
+ public:
+  static constexpr std::uint32_t kRingCapacity = 256 * 1024;
+  static constexpr std::uint32_t kIndexCapacity = 8192;  ///< board entries of a map over an index range
+  static constexpr std::uint32_t kInputCapacity = 1024;  ///< of any other map
+
+  explicit PoolCore(const PoolOptions& options);
+  ~PoolCore();
+  PoolCore(const PoolCore&) = delete;
+  PoolCore& operator=(const PoolCore&) = delete;
+
+  /// Ends the pool: what no worker has begun is cancelled, the rest is waited for as long as the options say. Idempotent.
+  void close() noexcept;
+
+  PoolSegment& segment() noexcept { return segment_; }
+  PoolHeader& header() noexcept { return segment_.header(); }
+  Crew& crew() noexcept { return crew_; }
+  Waiters& waiters() noexcept { return waiters_; }
+  SubmitQueue& submits() noexcept { return submits_; }
+  std::chrono::nanoseconds spin_budget() noexcept {
+    return std::chrono::nanoseconds(crew_.may_spin() ? header().spin_ns : 0);
+  }
+
+  /// Grows with each thing that a sleeper must look at. Read it before looking, compare before sleeping.
+  std::uint64_t news() const noexcept { return news_.load(std::memory_order_acquire); }
+  /// Grows with each death of a worker.
+  std::uint64_t deaths() const noexcept { return deaths_.load(std::memory_order_acquire); }
+  /// Throws Interrupted when a signal came, or why there are no workers any more.
+  void check_usable() const;
+  /// What a task fails with that a dead worker had.
+  std::exception_ptr death_error(std::uint32_t incarnation, const std::string& task) const;
+
+  /// Takes a job slot and makes it visible to the workers. Throws InvalidArgument when all are in use.
+  std::size_t open_job(const JobParameters& parameters);
+  void close_job(std::size_t job) noexcept;
+  /// Takes over a map that nobody reads any more, until its running items have ended.
+  void retire(std::unique_ptr<MapJob> map) noexcept;
+
+  PoolStats stats();
+
+ private:
+  /// Memory that a job slot keeps from one job to the next.
+  struct JobRegions {
+    std::uint32_t stride = 0;  ///< 0: none yet
+  };
+
+  void worker_died(const WorkerDeath& death) noexcept override;
+  void crew_failed(std::exception_ptr reason) noexcept override;
+  void tell_news() noexcept;
+  void sweep() noexcept;
+  void release_producers() noexcept;
+  std::size_t choose_slot(std::uint32_t stride) const;
+  void give_regions(JobSlot& slot, std::uint32_t stride);
+
+  const std::shared_ptr<worker::Service> service_;
+  const Duration grace_;
+  PoolSegment segment_;
+  Crew crew_;
+  Waiters waiters_;
+  SubmitQueue submits_;
+  worker::Service::Key interrupt_key_ = 0;
+
+  std::atomic<std::uint64_t> news_{0};
+  std::atomic<std::uint64_t> deaths_{0};
+
+  mutable std::mutex mutex_;
+  std::uint64_t jobs_in_use_ = 1;                   // protected by mutex_; bit 0 is the submit queue's
+  std::deque<WorkerDeath> dead_;                    // protected by mutex_; the last ones
+  std::exception_ptr reason_;                       // protected by mutex_; why there are no workers
+  std::atomic<bool> failed_{false};                 // reason_ is set
+  bool closed_ = false;                             // protected by mutex_
+
+  std::mutex retired_mutex_;
+  std::vector<std::unique_ptr<MapJob>> retired_;  // protected by retired_mutex_
+};
+
+}  // namespace drover::inline v1::detail

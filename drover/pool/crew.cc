@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/pool/crew.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "drover/base/errors.h"
+#include "drover/base/log.h"
+#include "drover/os/memory.h"
+#include "drover/pool/chunk_call.h"
+#include "drover/pool/worker_loop.h"
+
+namespace drover::inline v1::detail {
+namespace {
+
+constexpr int kFailedStartsAllowed = 3;
+constexpr auto kMemorySamplePeriod = std::chrono::seconds(1);
+constexpr Duration kKillPatience(5);  // a killed process that does not go hangs in the kernel: nothing more can be done
+
+std::vector<std::string> inner_thread_limits(std::size_t cores, std::size_t workers) {
+  const std::string threads = std::to_string(std::max<std::size_t>(1, cores / workers));
+  std::vector<std::string> result;
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
+    result.push_back(std::string(name) + "=" + threads);
+  }
+  return result;
+}
+
+std::string worker_name(const WorkerDeath& death) {
+  return "worker " + std::to_string(death.slot) + " (pid " + std::to_string(death.end.pid) + ")";
+}
+
+std::chrono::steady_clock::duration steady(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
+}
+
+}  // namespace
+
+std::exception_ptr WorkerDeath::error(const std::string& task) const {
+  if (timed_out) {
+    return std::make_exception_ptr(Timeout(task + " took longer than its time limit; " + worker_name(*this) +
+                                           ", which ran it, was killed and replaced"));
+  }
+  const os::ExitStatus& status = end.status;
+  return std::make_exception_ptr(WorkerLost(worker_name(*this) + " was lost with " + task + ": it " + end.describe(),
+                                            end.pid, status.code, status.signal, end.killed_for_memory));
+}
+
+bool Roster::is_dead(std::uint32_t incarnation) const noexcept {
+  return incarnation <= newest && std::find(alive.begin(), alive.end(), incarnation) == alive.end();
+}
+
+Crew::Crew(std::shared_ptr<worker::Service> service, PoolSegment& segment, const PoolOptions& options,
+           Listener& listener)
+    : service_(std::move(service)),
+      segment_(segment),
+      header_(segment.header()),
+      listener_(listener),
+      output_(options.output),
+      environment_(inner_thread_limits(header_.cores, header_.worker_count)),
+      members_(header_.worker_count) {}
+
+void Crew::start() {
+  service_->call([this] {
+    try {
+      for (std::uint32_t slot = 0; slot < size(); ++slot) start_member(slot);
+    } catch (...) {
+      stopping_ = true;
+      kill_all();
+      throw;
+    }
+    sample_memory();
+  });
+}
+
+worker::ChildSpec Crew::spec_for(std::uint32_t slot, std::uint32_t incarnation) {
+  worker::ChildSpec spec;
+  spec.entry = worker_entry();
+  spec.slot = slot;
+  spec.incarnation = incarnation;
+  spec.name = "drover-worker-" + std::to_string(slot);
+  spec.file = &segment_.file();
+  spec.environment = environment_;
+  spec.output = output_;
+  spec.on_end = [this, slot](const worker::ChildEnd& end) { on_end(slot, end); };
+  return spec;
+}
+
+void Crew::start_member(std::uint32_t slot) {
+  const std::uint32_t incarnation = newest_ + 1;
+  {
+    const std::scoped_lock lock(mutex_);  // on the roster before it can claim anything
+    newest_ = incarnation;
+    members_[slot].incarnation = incarnation;
+    members_[slot].timed_out = false;
+  }
+  auto child = worker::Child::start(*service_, spec_for(slot, incarnation));
+  const std::scoped_lock lock(mutex_);
+  members_[slot].child = std::move(child);
+}
+
+void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
+  WorkerDeath death{.slot = slot, .incarnation = 0, .timed_out = false, .end = end};
+  std::shared_ptr<worker::Child> gone;
+  {
+    const std::scoped_lock lock(mutex_);
+    Member& member = members_[slot];
+    gone = std::move(member.child);
+    member.child = nullptr;
+    death.incarnation = std::exchange(member.incarnation, 0);
+    death.timed_out = member.timed_out;
+  }
+  header_.parked.take(slot);
+  header_.spinning.take(slot);
+  header_.workers[slot].deadline_ns.store(0, std::memory_order_relaxed);
+  if (!stopping_) {
+    listener_.worker_died(death);
+    replace(death);
+  }
+  ended_.notify_all();
+}
+
+void Crew::replace(const WorkerDeath& death) {
+  const bool had_started = header_.workers[death.slot].ready.load(std::memory_order_acquire) == death.incarnation;
+  failed_starts_ = had_started ? 0 : failed_starts_ + 1;
+  const std::string what = worker_name(death) + " " + death.end.describe();
+  if (death.end.status.code == worker::kExitIncompatible) {
+    return fail(std::make_exception_ptr(Incompatible("the pool's workers cannot start: " + what)));
+  }
+  if (failed_starts_ >= kFailedStartsAllowed) {
+    return fail(std::make_exception_ptr(
+        WorkerLost("the pool has ended: " + std::to_string(failed_starts_) +
+                       " workers in a row died before they were ready. The last: " + what,
+                   death.end.pid, death.end.status.code, death.end.status.signal, death.end.killed_for_memory)));
+  }
+  log(LogLevel::kWarning, what + "; it is being replaced");
+  try {
+    start_member(death.slot);
+    const std::scoped_lock lock(mutex_);
+    ++members_[death.slot].restarts;
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+void Crew::fail(std::exception_ptr reason) {
+  stopping_ = true;
+  kill_all();
+  listener_.crew_failed(std::move(reason));
+}
+
+void Crew::kill_all() noexcept {
+  for (const Member& member : members_) {
+    if (member.child) member.child->send(SIGKILL);
+  }
+}
+
+std::size_t Crew::living() const {
+  return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), [](const Member& m) { return m.child; }));
+}
+
+void Crew::stop(Duration grace) noexcept {
+  header_.stop.store(1, std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < size(); ++i) wake_worker(i);
+  service_->call([this] {
+    stopping_ = true;
+    service_->forget(memory_timer_);
+    service_->forget(deadline_timer_);
+  });
+  const auto all_gone = [this] { return living() == 0; };
+  std::unique_lock lock(mutex_);
+  if (ended_.wait_for(lock, grace, all_gone)) return;
+  lock.unlock();
+  service_->call([this] { kill_all(); });
+  lock.lock();
+  if (ended_.wait_for(lock, kKillPatience, all_gone)) return;
+  lock.unlock();
+  service_->call([this] { members_.clear(); });
+}
+
+void Crew::wake(std::size_t tasks) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with WorkerMask::set in a worker about to sleep
+  for (; tasks > 0; --tasks) {
+    if (header_.spinning.take_any(size()) != shm::WorkerMask::kMaxWorkers) continue;
+    const std::size_t worker = header_.parked.take_any(size());
+    if (worker == shm::WorkerMask::kMaxWorkers) return;
+    wake_worker(worker);
+  }
+}
+
+void Crew::wake_worker(std::size_t worker) noexcept {
+  header_.workers[worker].wake.fetch_add(1, std::memory_order_release);
+  os::futex_wake(header_.workers[worker].wake);
+}
+
+Roster Crew::roster() const {
+  const std::scoped_lock lock(mutex_);
+  Roster result{.alive = {}, .newest = newest_};
+  for (const Member& member : members_) {
+    if (member.incarnation != 0) result.alive.push_back(member.incarnation);
+  }
+  return result;
+}
+
+std::vector<std::uint32_t> Crew::incarnations() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::uint32_t> result;
+  for (const Member& member : members_) result.push_back(member.incarnation);
+  return result;
+}
+
+void Crew::kill(std::uint32_t slot) noexcept {
+  service_->call([&] {
+    if (slot < members_.size() && members_[slot].child) members_[slot].child->send(SIGKILL);
+  });
+}
+
+void Crew::sample_memory() {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const bool idle = header_.workers[i].idle_since_ns.load(std::memory_order_relaxed) != 0;
+    if (members_[i].child && !idle) members_[i].child->sample_memory();
+  }
+  memory_timer_ = service_->at(std::chrono::steady_clock::now() + kMemorySamplePeriod, [this] { sample_memory(); });
+}
+
+void Crew::watch_deadlines(Duration period) {
+  service_->post([this, period] {
+    if (stopping_ || (deadline_timer_ != 0 && deadline_period_ <= period)) return;
+    service_->forget(deadline_timer_);
+    deadline_period_ = period;
+    check_deadlines();
+  });
+}
+
+void Crew::check_deadlines() {
+  const std::uint64_t now = now_ns();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    std::atomic<std::uint64_t>& word = header_.workers[i].deadline_ns;
+    std::uint64_t deadline = word.load(std::memory_order_relaxed);
+    if (deadline == 0 || deadline > now || !members_[i].child) continue;
+    if (!word.compare_exchange_strong(deadline, kTimeIsOver)) continue;  // it finished just now
+    members_[i].timed_out = true;
+    members_[i].child->send(SIGKILL);
+  }
+  const auto next = std::chrono::steady_clock::now() + steady(deadline_period_);
+  deadline_timer_ = service_->at(next, [this] { check_deadlines(); });
+}
+
+void Crew::fill_stats(std::vector<WorkerStats>& stats) const {
+  const std::scoped_lock lock(mutex_);
+  stats.resize(members_.size());
+  const std::uint64_t now = now_ns();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const WorkerSlot& slot = header_.workers[i];
+    WorkerStats& out = stats[i];
+    out.pid = members_[i].child ? members_[i].child->pid() : 0;
+    out.ready = slot.ready.load(std::memory_order_acquire) == members_[i].incarnation && members_[i].incarnation != 0;
+    out.tasks = slot.tasks.load(std::memory_order_relaxed);
+    out.restarts = members_[i].restarts;
+    if (out.ready) {
+      const std::uint64_t since = slot.idle_since_ns.load(std::memory_order_relaxed);
+      const std::uint64_t idle = slot.idle_ns.load(std::memory_order_relaxed) + (since != 0 && since < now ? now - since : 0);
+      const std::uint64_t up = now - slot.started_ns.load(std::memory_order_relaxed);
+      out.busy = std::chrono::nanoseconds(up > idle ? up - idle : 0);
+    }
+    const auto memory = out.pid != 0 ? os::process_memory(out.pid) : std::nullopt;
+    if (memory) {
+      out.memory_bytes = memory->rss_bytes;
+      out.peak_memory_bytes = memory->peak_rss_bytes;
+    }
+  }
+}
+
+}  // namespace drover::inline v1::detail

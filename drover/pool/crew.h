@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "drover/pool/options.h"
+#include "drover/pool/segment.h"
+#include "drover/pool/stats.h"
+#include "drover/worker/service.h"
+
+namespace drover::inline v1::detail {
+
+/// A worker process that ended before it was told to.
+struct WorkerDeath {
+  std::uint32_t slot = 0;
+  std::uint32_t incarnation = 0;
+  bool timed_out = false;  ///< the pool killed it because its task took too long
+  worker::ChildEnd end;
+
+  /// What a task fails with that this worker had: WorkerLost or Timeout. `task` names it ("simulate, item 17").
+  std::exception_ptr error(const std::string& task) const;
+};
+
+/// Which worker processes there are.
+struct Roster {
+  std::vector<std::uint32_t> alive;  ///< incarnations, unordered
+  std::uint32_t newest = 0;          ///< incarnations above are of processes started later
+
+  bool is_dead(std::uint32_t incarnation) const noexcept;
+};
+
+/// The worker processes of one pool: starts them, replaces the dead, wakes the sleeping, stops them.
+/// Thread-safe; only the creating process. The listener hears of deaths on the service thread.
+class Crew {
+ public:
+  class Listener {
+   public:
+    /// It is reaped: nothing of it runs any more. Its replacement has not been started.
+    virtual void worker_died(const WorkerDeath& death) noexcept = 0;
+    /// There will be no workers any more.
+    virtual void crew_failed(std::exception_ptr reason) noexcept = 0;
+
+   protected:
+    ~Listener() = default;
+  };
+
+  Crew(std::shared_ptr<worker::Service> service, PoolSegment& segment, const PoolOptions& options, Listener& listener);
+  ~Crew() { stop(Duration(0)); }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  /// Starts all. Throws, with none left, when a process cannot be started.
+  void start();
+  /// Lets the workers finish what they run, kills those that have not ended after `grace`, and reaps all. Idempotent.
+  void stop(Duration grace) noexcept;
+
+  std::size_t size() const noexcept { return header_.worker_count; }
+  /// Tells up to `tasks` sleeping workers that something is armed. After the arming.
+  void wake(std::size_t tasks) noexcept;
+  /// Whether the calling thread and all workers that are awake have a core each.
+  bool may_spin() const noexcept { return size() - header_.parked.count(size()) + 1 <= header_.cores; }
+
+  Roster roster() const;
+  /// Kills the worker in this slot, because it breaks the protocol.
+  void kill(std::uint32_t slot) noexcept;
+  /// Looks after time limits of running tasks, every `period` from now on.
+  void watch_deadlines(Duration period);
+  void fill_stats(std::vector<WorkerStats>& stats) const;
+  /// By slot; 0 while there is none.
+  std::vector<std::uint32_t> incarnations() const;
+
+ private:
+  struct Member {
+    std::shared_ptr<worker::Child> child;
+    std::uint32_t incarnation = 0;
+    std::size_t restarts = 0;
+    bool timed_out = false;
+  };
+
+  // Service thread only.
+  void start_member(std::uint32_t slot);
+  void on_end(std::uint32_t slot, const worker::ChildEnd& end);
+  void replace(const WorkerDeath& death);
+  void fail(std::exception_ptr reason);
+  void sample_memory();
+  void check_deadlines();
+  void kill_all() noexcept;
+
+  worker::ChildSpec spec_for(std::uint32_t slot, std::uint32_t incarnation);
+  void wake_worker(std::size_t worker) noexcept;
+  std::size_t living() const;
+
+  const std::shared_ptr<worker::Service> service_;
+  PoolSegment& segment_;
+  PoolHeader& header_;
+  Listener& listener_;
+  const Output output_;
+  const std::vector<std::string> environment_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;
+  std::vector<Member> members_;      // protected by mutex_; written on the service thread
+  std::uint32_t newest_ = 0;         // protected by mutex_; written on the service thread
+  bool stopping_ = false;            // service thread
+  int failed_starts_ = 0;            // service thread
+  worker::Service::Key memory_timer_ = 0;
+  worker::Service::Key deadline_timer_ = 0;
+  Duration deadline_period_{0};
+};
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "drover/pool/map_job.h"
+
+namespace drover::inline v1::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kChunkTimeNs = 20'000;  // long against the cost of a claim, short against what a person notices
+constexpr std::uint32_t kLargestIndexChunk = 1024;
+constexpr std::uint32_t kLargestInputChunk = 64;
+constexpr std::size_t kStoredBytesLimit = 64 << 20;  // results waiting for their turn
+constexpr auto kFastRefill = 2ms;
+
+}  // namespace
+
+void MapJob::refill() {
+  if (input_ended_ || closed_) return;
+  widen_window();
+  std::size_t armed = 0;
+  while (in_flight_ < window_ && !input_ended_ && stored_bytes_ < kStoredBytesLimit && find_free_position()) {
+    const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(window_ - in_flight_, 0xffffff));
+    const std::uint32_t count = std::min(chunk_size(), room);
+    if (!(spec_.job.indexed ? arm_indexed(count) : arm_encoded(count))) break;
+    ++armed;
+  }
+  if (armed == 0) return;
+  board_.set_tail(tail_);
+  core_->crew().wake(armed);
+}
+
+/// Workers that ran through the whole window soon after it was filled need a larger one.
+void MapJob::widen_window() noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  const bool soon = now - std::exchange(last_refill_, now) < kFastRefill;
+  if (next_input_ != 0 && soon && in_flight_ <= window_ / 2) window_ = std::min(window_ * 2, largest_window_);
+}
+
+std::uint32_t MapJob::chunk_size() const noexcept {
+  if (spec_.options.chunk != 0) return static_cast<std::uint32_t>(std::min<std::size_t>(spec_.options.chunk, 0xffffff));
+  return auto_chunk_size();
+}
+
+/// So many that a chunk takes about kChunkTimeNs, but leaving two chunks for each worker, also of the last inputs.
+std::uint32_t MapJob::auto_chunk_size() const noexcept {
+  const std::size_t workers = core_->crew().size();
+  std::uint64_t slowest = 0;  // nanoseconds a task, times 16
+  for (std::size_t i = 0; i < workers; ++i) {
+    slowest = std::max(slowest, core_->header().workers[i].task_ns.load(std::memory_order_relaxed));
+  }
+  if (slowest == 0) return 1;
+  std::uint64_t count = kChunkTimeNs * 16 / slowest;
+  count = std::min<std::uint64_t>(count, spec_.job.indexed ? kLargestIndexChunk : kLargestInputChunk);
+  count = std::min<std::uint64_t>(count, window_ / (2 * workers));
+  if (spec_.job.indexed) count = std::min<std::uint64_t>(count, (spec_.count - next_input_) / (2 * workers));
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(count, 1));
+}
+
+/// Moves the tail to a position whose chunk is finished.
+bool MapJob::find_free_position() noexcept {
+  if (busy_positions_ == chunks_.size()) return false;
+  for (std::size_t tried = 0; tried < chunks_.size(); ++tried, ++tail_) {
+    if (chunks_[tail_ & (chunks_.size() - 1)].count == 0) return true;
+  }
+  return false;
+}
+
+void MapJob::free_position(std::size_t position) noexcept {
+  chunks_[position].count = 0;
+  --busy_positions_;
+  if (!spec_.job.indexed) {
+    auto& entry = *reinterpret_cast<InputEntry*>(board_.entry(position));
+    if (entry.spill != 0) core_->segment().discard(std::exchange(entry.spill, 0), os::round_to_page(entry.length));
+  }
+  board_.word(position).store(shm::state::kFree, std::memory_order_relaxed);
+}
+
+bool MapJob::arm_indexed(std::uint32_t count) {
+  const std::uint64_t left = spec_.count - next_input_;
+  input_ended_ = left <= count;
+  if (left == 0) return false;
+  finish_arming(static_cast<std::uint32_t>(std::min<std::uint64_t>(left, count)));
+  return true;
+}
+
+bool MapJob::arm_encoded(std::uint32_t count) {
+  auto& entry = *reinterpret_cast<InputEntry*>(board_.entry(tail_));
+  entry.spill = 0;
+  entry.skip = 0;
+  const std::uint32_t encoded = encode_inputs(entry, count);
+  if (encoded == 0) return false;
+  finish_arming(encoded);
+  return true;
+}
+
+void MapJob::finish_arming(std::uint32_t count) {
+  const std::uint64_t position = tail_ & (chunks_.size() - 1);
+  auto& entry = *reinterpret_cast<ChunkEntry*>(board_.entry(position));
+  entry.first = next_input_;
+  entry.count = count;
+  chunks_[position] = {.first = next_input_, .count = count, .done = 0, .attempts = 0};
+  ++busy_positions_;
+  board_.arm(position);
+  ++tail_;
+  next_input_ += count;
+  in_flight_ += count;
+}
+
+/// Puts up to `count` inputs into the entry, as many as fit; one that fits no entry goes into the file alone.
+std::uint32_t MapJob::encode_inputs(InputEntry& entry, std::uint32_t count) {
+  std::size_t length = 0;
+  std::uint32_t inputs = 0;
+  while (inputs < count && encode_next_input()) {
+    const std::span<const std::byte> bytes = encoded_.bytes();
+    if (length + bytes.size() > InputEntry::kInlineBytes) {
+      if (inputs != 0) break;
+      entry.spill = core_->segment().store(bytes);
+      length = bytes.size();
+    } else if (!bytes.empty()) {
+      std::memcpy(entry.bytes + length, bytes.data(), bytes.size());
+      length += shm::align8(bytes.size());
+    }
+    has_encoded_ = false;
+    ++inputs;
+    if (entry.spill != 0) break;
+  }
+  entry.length = length;
+  return inputs;
+}
+
+/// The user's range runs here. What it throws ends the inputs, and is thrown on when all before are delivered.
+bool MapJob::encode_next_input() noexcept {
+  if (has_encoded_) return true;
+  if (input_ended_) return false;
+  try {
+    encoded_.clear();
+    has_encoded_ = source_->next(encoded_);
+  } catch (...) {
+    input_error_ = std::current_exception();
+  }
+  input_ended_ = !has_encoded_;
+  return has_encoded_;
+}
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "drover/base/log.h"
+#include "drover/pool/map_job.h"
+
+namespace drover::inline v1::detail {
+namespace state = shm::state;
+
+void MapJob::bury_the_dead() {
+  deaths_seen_ = core_->deaths();
+  // First who is alive, then all that was published, then the claims: a record of somebody who is dead now is in its ring.
+  const Roster roster = core_->crew().roster();
+  drain_rings();
+  for (std::uint32_t position = 0; position < chunks_.size(); ++position) {
+    if (chunks_[position].count == 0) continue;
+    const std::uint32_t word = board_.word(position).load(std::memory_order_acquire);
+    if (state::phase(word) == state::kClaimed && roster.is_dead(state::owner(word))) {
+      lose_chunk(position, state::owner(word));
+    }
+  }
+}
+
+/// Takes all records out of all rings.
+void MapJob::drain_rings() {
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    shm::Record record;
+    for (;;) {
+      const auto next = rings_[i].peek(record);
+      if (next == shm::RingConsumer::Next::kEmpty) break;
+      const auto index = next == shm::RingConsumer::Next::kRecord ? count_record(record) : std::nullopt;
+      if (!index) {
+        distrust(static_cast<std::uint32_t>(i));
+        break;
+      }
+      rings_[i].pop();
+      if (!closed_) {
+        store(record, *index);
+      } else if (record.spill_length != 0) {
+        core_->segment().discard(record.spill_offset, os::round_to_page(record.spill_length));
+      }
+    }
+    rings_[i].release();
+  }
+}
+
+/// The item that ran when the worker died fails, or runs again; those behind it in the chunk had not begun and run again.
+void MapJob::lose_chunk(std::uint32_t position, std::uint32_t incarnation) {
+  Chunk& chunk = chunks_[position];
+  if (chunk.attempts >= spec_.options.retries) {
+    const std::uint64_t index = chunk.first + chunk.done;
+    store_error(index, core_->death_error(incarnation, spec_.name + ", item " + std::to_string(index)));
+    chunk.attempts = 0;
+    ++chunk.done;
+  } else {
+    ++chunk.attempts;
+  }
+  if (chunk.done < chunk.count) {
+    rearm_rest(position, chunk);
+  } else {
+    free_position(position);
+  }
+}
+
+void MapJob::rearm_rest(std::uint32_t position, Chunk& chunk) {
+  auto& entry = *reinterpret_cast<ChunkEntry*>(board_.entry(position));
+  if (!spec_.job.indexed) reinterpret_cast<InputEntry&>(entry).skip += chunk.done;
+  chunk.first += chunk.done;
+  chunk.count -= std::exchange(chunk.done, 0);
+  entry.first = chunk.first;
+  entry.count = chunk.count;
+  board_.arm(position);
+  slot_.rescan.fetch_add(1, std::memory_order_release);
+  core_->crew().wake(1);
+}
+
+/// Ends a worker whose ring holds what cannot be: its memory is damaged. Its death then is accounted for like any other.
+void MapJob::distrust(std::uint32_t slot) noexcept {
+  log(LogLevel::kError, "worker " + std::to_string(slot) + " wrote results that make no sense; it is being killed");
+  core_->crew().kill(slot);
+  rings_[slot].skip_all();
+}
+
+}  // namespace drover::inline v1::detail

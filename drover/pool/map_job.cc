@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/pool/map_job.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "drover/base/errors.h"
+#include "drover/os/signals.h"
+#include "drover/pool/submit_call.h"
+#include "drover/wire/remote_error.h"
+
+namespace drover::inline v1::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = shm::RecordHeader::Kind;
+
+constexpr auto kFastFlow = 2ms;          // between sleeps; below, many results are worth one wake-up
+constexpr std::uint64_t kFastItems = 64;
+constexpr auto kLongestBatchWait = 200us;  // a bound on how long a result can wait for company
+
+std::uint64_t first_window(const MapSpec& spec, std::size_t workers) {
+  if (spec.options.window != 0) return spec.options.window;
+  return 4 * workers * std::max<std::size_t>(1, spec.options.chunk);
+}
+
+std::uint64_t largest_window(const MapSpec& spec, std::size_t workers) {
+  if (spec.options.window != 0) return spec.options.window;
+  const std::uint64_t items = spec.job.indexed ? 32768 : 8192;
+  return std::max<std::uint64_t>(items, first_window(spec, workers));
+}
+
+shm::Board board_of(PoolCore& core, std::size_t job) {
+  BoardPlace& place = core.header().jobs[job].boards[0];
+  std::byte* const entries = core.segment().map(place.offset, std::uint64_t{place.capacity} * place.stride);
+  return {entries, place.stride, place.capacity, &place.tail};
+}
+
+void ring_doorbell(void* doorbell) { static_cast<shm::Doorbell*>(doorbell)->ring_anyway(); }
+
+}  // namespace
+
+MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<InputSource> source)
+    : core_(std::move(core)),
+      spec_(std::move(spec)),
+      source_(std::move(source)),
+      job_(core_->open_job(spec_.job)),
+      slot_(core_->header().jobs[job_]),
+      board_(board_of(*core_, job_)),
+      chunks_(board_.capacity()),
+      deaths_seen_(core_->deaths()),
+      window_(first_window(spec_, core_->crew().size())),
+      largest_window_(largest_window(spec_, core_->crew().size())) {
+  const std::size_t workers = core_->crew().size();
+  const std::uint64_t stride = sizeof(shm::RingHeader) + slot_.rings.capacity;
+  std::byte* const rings = core_->segment().map(slot_.rings.offset, os::round_to_page(stride * workers));
+  for (std::size_t i = 0; i < workers; ++i) {
+    std::byte* const at = rings + stride * i;
+    rings_.emplace_back(reinterpret_cast<shm::RingHeader*>(at), at + sizeof(shm::RingHeader), slot_.rings.capacity,
+                        spec_.job.value_size);
+  }
+}
+
+void RetireMap::operator()(MapJob* map) const noexcept {
+  const std::shared_ptr<PoolCore> core = map->core();
+  core->retire(std::unique_ptr<MapJob>(map));
+}
+
+MapPtr start_map(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<InputSource> source) {
+  MapPtr map(new MapJob(std::move(core), std::move(spec), std::move(source)));
+  map->start();
+  return map;
+}
+
+MapJob::~MapJob() {
+  forget_item();
+  for (const Stored& stored : stored_) {
+    if (stored.spill_length != 0) core_->segment().discard(stored.spill_offset, os::round_to_page(stored.spill_length));
+  }
+}
+
+const MapItem* MapJob::next() {
+  forget_item();
+  if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
+  if (rings_[ring_].worth_releasing()) rings_[ring_].release();
+  if (more_inputs() && low()) refill();
+  for (;;) {
+    if (deliver_stored() || deliver_from_rings()) {
+      --in_flight_;
+      ++delivered_;
+      return &item_;
+    }
+    if (core_->deaths() != deaths_seen_) {
+      bury_the_dead();
+      continue;
+    }
+    refill();
+    if (in_flight_ == 0 && !more_inputs()) {
+      if (input_error_) std::rethrow_exception(std::exchange(input_error_, nullptr));
+      return nullptr;
+    }
+    wait();
+  }
+}
+
+void MapJob::forget_item() noexcept {
+  item_ = {};
+  given_ = {};
+  if (given_spill_length_ == 0) return;
+  given_spill_ = {};
+  core_->segment().discard(given_spill_offset_, os::round_to_page(std::exchange(given_spill_length_, 0)));
+}
+
+bool MapJob::deliver_stored() {
+  if (stored_.empty()) return false;
+  if (spec_.options.ordered && !stored_.front().there) return false;
+  given_ = std::move(stored_.front());
+  stored_.pop_front();
+  ++next_index_;
+  stored_bytes_ -= given_.bytes.size();
+  item_.index = given_.index;
+  item_.error = given_.error;
+  item_.bytes = given_.bytes;
+  if (given_.spill_length == 0) return true;
+  given_spill_offset_ = given_.spill_offset;
+  given_spill_length_ = given_.spill_length;
+  given_spill_ = map_spilled(core_->segment(), given_spill_offset_, given_spill_length_);
+  item_.bytes = {given_spill_.data(), given_spill_length_};
+  return true;
+}
+
+bool MapJob::deliver_from_rings() {
+  for (std::size_t tried = 0; tried < rings_.size();) {
+    shm::RingConsumer& ring = rings_[ring_];
+    shm::Record record;
+    const auto next = ring.peek(record);
+    const auto index = next == shm::RingConsumer::Next::kRecord ? count_record(record) : std::nullopt;
+    if (!index) {
+      if (next != shm::RingConsumer::Next::kEmpty) distrust(static_cast<std::uint32_t>(ring_));
+      ring.release();
+      ring_ = ring_ + 1 == rings_.size() ? 0 : ring_ + 1;
+      ++tried;
+      continue;
+    }
+    ring.pop();
+    const bool in_turn = !spec_.options.ordered || *index == next_index_;
+    if (in_turn && record.kind() != Kind::kSpilled) {
+      deliver(record, *index);
+      return true;
+    }
+    store(record, *index);
+    if (deliver_stored()) return true;
+  }
+  return false;
+}
+
+void MapJob::deliver(const shm::Record& record, std::uint64_t index) {
+  if (spec_.options.ordered) {
+    ++next_index_;
+    if (!stored_.empty()) stored_.pop_front();  // its place, which nothing was put into
+  }
+  item_.index = index;
+  item_.bytes = record.payload;
+  if (record.kind() == Kind::kError) item_.error = wire::decode_exception(record.payload);
+}
+
+void MapJob::store(const shm::Record& record, std::uint64_t index) {
+  Stored* place = nullptr;
+  if (!spec_.options.ordered) {
+    place = &stored_.emplace_back();
+  } else {
+    if (stored_.size() <= index - next_index_) stored_.resize(index - next_index_ + 1);
+    place = &stored_[index - next_index_];
+  }
+  place->index = index;
+  place->there = true;
+  place->bytes.assign(record.payload.begin(), record.payload.end());
+  place->spill_offset = record.spill_offset;
+  place->spill_length = record.spill_length;
+  if (record.kind() == Kind::kError) place->error = wire::decode_exception(place->bytes);
+  stored_bytes_ += place->bytes.size();
+}
+
+void MapJob::store_error(std::uint64_t index, std::exception_ptr error) {
+  shm::Record nothing{};
+  store(nothing, index);
+  (spec_.options.ordered ? stored_[index - next_index_] : stored_.back()).error = std::move(error);
+}
+
+/// The input index of a record, counted as finished; nullopt when the record cannot be true.
+std::optional<std::uint64_t> MapJob::count_record(const shm::Record& record) {
+  if (record.header.position >= chunks_.size()) return std::nullopt;
+  Chunk& chunk = chunks_[record.header.position];
+  if (chunk.done >= chunk.count || (chunk.done & 0xffffff) != record.header.item) return std::nullopt;
+  const std::uint64_t index = chunk.first + chunk.done;
+  chunk.attempts = 0;
+  if (++chunk.done == chunk.count) free_position(record.header.position);
+  return index;
+}
+
+void MapJob::release_rings() noexcept {
+  for (shm::RingConsumer& ring : rings_) ring.release();
+}
+
+bool MapJob::something_to_do() noexcept {
+  const auto filled = [](const shm::RingConsumer& ring) { return !ring.empty(); };
+  return std::any_of(rings_.begin(), rings_.end(), filled) || core_->deaths() != deaths_seen_;
+}
+
+bool MapJob::fast_flow() noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  const bool fast = now - std::exchange(last_wait_, now) < kFastFlow && delivered_ - delivered_at_wait_ >= kFastItems;
+  delivered_at_wait_ = delivered_;
+  return fast;
+}
+
+void MapJob::wait() {
+  release_rings();
+  if (os::spin_until(core_->spin_budget(), [this] { return something_to_do(); })) return;
+  const bool batch = fast_flow();
+  const Waiters::Sleeper sleeper(core_->waiters(), ring_doorbell, &slot_.doorbell);
+  const std::uint32_t seen = slot_.doorbell.prepare(batch ? PoolCore::kRingCapacity / 8 : 1);
+  if (!something_to_do()) {
+    core_->check_usable();
+    os::Deadline deadline;
+    if (batch) deadline = std::chrono::steady_clock::now() + kLongestBatchWait;
+    slot_.doorbell.wait(seen, deadline);
+  }
+  slot_.doorbell.cancel();
+}
+
+void MapJob::close() noexcept {
+  closed_ = true;
+  input_ended_ = true;
+  has_encoded_ = false;
+  forget_item();
+  slot_.closed.store(1, std::memory_order_seq_cst);
+  for (std::size_t position = 0; position < chunks_.size(); ++position) {
+    if (chunks_[position].count == 0) continue;
+    std::uint32_t word = shm::state::kArmed;
+    if (board_.word(position).compare_exchange_strong(word, shm::state::kFree)) free_position(position);
+  }
+  for (shm::RingConsumer& ring : rings_) ring.nudge();
+}
+
+bool MapJob::finished_after_close() noexcept {
+  const Roster roster = core_->crew().roster();
+  drain_rings();
+  bool finished = true;
+  for (std::size_t position = 0; position < chunks_.size(); ++position) {
+    if (chunks_[position].count == 0) continue;
+    const std::uint32_t seen = board_.word(position).load(std::memory_order_acquire);
+    const bool ended = shm::state::phase(seen) != shm::state::kClaimed || roster.is_dead(shm::state::owner(seen));
+    if (ended) free_position(position);
+    finished = finished && ended;
+  }
+  if (finished) drain_rings();
+  return finished;
+}
+
+}  // namespace drover::inline v1::detail

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drover/pool/core.h"
+#include "drover/pool/options.h"
+#include "drover/wire/writer.h"
+
+namespace drover::inline v1::detail {
+
+/// Where a map's inputs come from when they are no index range.
+class InputSource {
+ public:
+  virtual ~InputSource() = default;
+  /// Encodes the next input; false when there is none. What the user's range throws comes through.
+  virtual bool next(wire::Writer& writer) = 0;
+};
+
+struct MapSpec {
+  JobParameters job;
+  std::uint64_t count = 0;  ///< inputs of an index range
+  MapOptions options;
+  std::string name;  ///< of the function, for errors
+};
+
+/// One result as the consumer gets it.
+struct MapItem {
+  std::uint64_t index = 0;
+  std::span<const std::byte> bytes;
+  std::exception_ptr error;  ///< set: there are no bytes
+};
+
+/// A map without types: arms inputs, reads results out of the rings, accounts for the dead. It belongs to the thread that
+/// reads the results; see docs/design/001.
+class MapJob {
+ public:
+  MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<InputSource> source);
+  ~MapJob();
+  /// Arms the first inputs. Throws OutOfMemory.
+  void start() { refill(); }
+  MapJob(const MapJob&) = delete;
+  MapJob& operator=(const MapJob&) = delete;
+
+  /// The next result, or nullptr at the end; valid until the next call. Throws what the range of inputs threw, once all
+  /// inputs before are delivered; Interrupted; why the pool has ended.
+  const MapItem* next();
+
+  /// Nobody reads on: cancels what no worker has claimed.
+  void close() noexcept;
+  /// After close: looks whether all that was claimed has ended; then the job slot is free.
+  bool finished_after_close() noexcept;
+
+  std::size_t job() const noexcept { return job_; }
+  const std::shared_ptr<PoolCore>& core() const noexcept { return core_; }
+
+ private:
+  /// What is armed at a board position.
+  struct Chunk {
+    std::uint64_t first = 0;
+    std::uint32_t count = 0;  ///< 0: the position is free
+    std::uint32_t done = 0;
+    std::uint32_t attempts = 0;  ///< deaths that the item after the done ones has seen
+  };
+  /// A result that was taken out of its ring before its turn.
+  struct Stored {
+    std::uint64_t index = 0;
+    std::vector<std::byte> bytes;
+    std::uint64_t spill_offset = 0, spill_length = 0;
+    std::exception_ptr error;
+    bool there = false;
+  };
+
+  // map_job.cc: the consumer
+  bool deliver_stored();
+  bool deliver_from_rings();
+  void deliver(const shm::Record& record, std::uint64_t index);
+  void deliver(Stored& stored);
+  void store(const shm::Record& record, std::uint64_t index);
+  void store_error(std::uint64_t index, std::exception_ptr error);
+  void forget_item() noexcept;
+  std::optional<std::uint64_t> count_record(const shm::Record& record);
+  void release_rings() noexcept;
+  bool low() const noexcept { return in_flight_ <= window_ / 2 && busy_positions_ <= chunks_.size() / 2; }
+  bool something_to_do() noexcept;
+  void wait();
+  bool fast_flow() noexcept;
+
+  // map_deaths.cc: what dead and broken workers leave
+  void bury_the_dead();
+  void drain_rings();
+  void lose_chunk(std::uint32_t position, std::uint32_t incarnation);
+  void rearm_rest(std::uint32_t position, Chunk& chunk);
+  void distrust(std::uint32_t slot) noexcept;
+
+  // map_arming.cc: inputs on their way to the workers
+  void refill();
+  bool more_inputs() const noexcept { return !input_ended_; }
+  std::uint32_t chunk_size() const noexcept;
+  std::uint32_t auto_chunk_size() const noexcept;
+  bool find_free_position() noexcept;
+  void free_position(std::size_t position) noexcept;
+  bool arm_indexed(std::uint32_t count);
+  bool arm_encoded(std::uint32_t count);
+  std::uint32_t encode_inputs(InputEntry& entry, std::uint32_t count);
+  bool encode_next_input() noexcept;
+  void finish_arming(std::uint32_t count);
+  void widen_window() noexcept;
+
+  const std::shared_ptr<PoolCore> core_;
+  const MapSpec spec_;
+  const std::unique_ptr<InputSource> source_;
+  const std::size_t job_;
+  JobSlot& slot_;
+  const shm::Board board_;
+  std::vector<shm::RingConsumer> rings_;
+  std::vector<Chunk> chunks_;  ///< by board position
+
+  MapItem item_;            ///< what next() gave out
+  Stored given_;            ///< what its bytes lie in, when not in a ring
+  os::Mapping given_spill_;
+  std::uint64_t given_spill_offset_ = 0, given_spill_length_ = 0;
+  std::size_t ring_ = 0;    ///< the ring that was read last
+  std::uint64_t deaths_seen_ = 0;
+
+  std::deque<Stored> stored_;        ///< unordered: in any order; ordered: stored_[i] is item next_index_ + i
+  std::uint64_t next_index_ = 0;     ///< ordered: the item that comes next
+  std::size_t stored_bytes_ = 0;
+
+  std::uint64_t tail_ = 0;           ///< board positions passed
+  std::size_t busy_positions_ = 0;
+  std::uint64_t next_input_ = 0;     ///< inputs armed so far
+  std::uint64_t in_flight_ = 0;      ///< armed, and not yet delivered
+  std::uint64_t window_;
+  const std::uint64_t largest_window_;
+  bool input_ended_ = false;
+  std::exception_ptr input_error_;
+  wire::Writer encoded_;             ///< one input, encoded and not yet armed
+  bool has_encoded_ = false;
+  bool closed_ = false;
+
+  std::chrono::steady_clock::time_point last_refill_;
+  std::chrono::steady_clock::time_point last_wait_;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t delivered_at_wait_ = 0;
+};
+
+/// Owns a map; when it is let go, what is still running of it is the pool's to wait for.
+struct RetireMap {
+  void operator()(MapJob* map) const noexcept;
+};
+using MapPtr = std::unique_ptr<MapJob, RetireMap>;
+
+/// Begins a map: the workers are at it when this returns.
+MapPtr start_map(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<InputSource> source);
+
+}  // namespace drover::inline v1::detail

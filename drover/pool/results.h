@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "drover/pool/map_job.h"
+#include "drover/wire/arguments.h"
+
+namespace drover::inline v1 {
+
+/// The results of a map: a move-only input range that is filled while it is read. The work began when it was made; dropping
+/// it cancels what has not begun. One thread at a time.
+///
+/// An item whose task failed throws at `*it`; `++it` goes on to the next. After a range-for that was left by an exception or
+/// by break, another one goes on behind the item that was looked at last.
+template <class T>
+class [[nodiscard]] Results {
+ public:
+  explicit Results(detail::MapPtr map) : map_(std::move(map)) {}
+
+  class iterator {
+   public:
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using iterator_concept = std::input_iterator_tag;
+
+    iterator() = default;
+    explicit iterator(Results* results) : results_(results) {}
+
+    /// The result, decoded once; it may be moved from. Throws the item's error.
+    T&& operator*() const { return results_->value(); }
+    /// Which input it belongs to, counted from 0. Never throws.
+    std::size_t index() const { return results_->item_->index; }
+    /// Waits for the next item. Throws Interrupted, what the input range threw, or why the pool has ended.
+    iterator& operator++() {
+      results_->advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return results_->item_ == nullptr; }
+
+   private:
+    Results* results_ = nullptr;
+  };
+
+  /// Waits for the first item that was not looked at yet. Throws as ++ does.
+  iterator begin() {
+    if (!started_ || looked_at_) advance();
+    return iterator(this);
+  }
+  std::default_sentinel_t end() const noexcept { return {}; }
+
+  /// All results that are left. Throws the first error; the rest can still be read.
+  std::vector<T> collect() {
+    std::vector<T> values;
+    for (auto it = begin(); it != end(); ++it) values.push_back(*it);
+    return values;
+  }
+
+  /// The same results as (index, value) pairs, for range-for: `for (auto&& [index, value] : results.indexed())`. Borrows.
+  class Indexed {
+   public:
+    class iterator {
+     public:
+      using value_type = std::pair<std::size_t, T>;
+      using difference_type = std::ptrdiff_t;
+      using iterator_concept = std::input_iterator_tag;
+      iterator() = default;
+      explicit iterator(typename Results::iterator at) : at_(at) {}
+      std::pair<std::size_t, T&&> operator*() const { return {at_.index(), *at_}; }
+      iterator& operator++() {
+        ++at_;
+        return *this;
+      }
+      void operator++(int) { ++at_; }
+      bool operator==(std::default_sentinel_t end) const { return at_ == end; }
+
+     private:
+      typename Results::iterator at_;
+    };
+    explicit Indexed(Results& results) : results_(results) {}
+    iterator begin() const { return iterator(results_.begin()); }
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+   private:
+    Results& results_;
+  };
+  Indexed indexed() & { return Indexed(*this); }
+
+ private:
+  void advance() {
+    started_ = true;
+    looked_at_ = false;
+    value_.reset();
+    item_ = nullptr;
+    item_ = map_->next();
+  }
+
+  T&& value() {
+    looked_at_ = true;
+    if (item_->error) std::rethrow_exception(item_->error);
+    if (!value_) {
+      if constexpr (std::is_same_v<T, std::monostate>) {
+        value_.emplace();
+      } else {
+        wire::Reader reader(item_->bytes);
+        value_.emplace(wire::decode<T>(reader));
+      }
+    }
+    return std::move(*value_);
+  }
+
+  detail::MapPtr map_;
+  const detail::MapItem* item_ = nullptr;
+  std::optional<T> value_;
+  bool started_ = false;
+  bool looked_at_ = false;
+};
+
+}  // namespace drover::inline v1

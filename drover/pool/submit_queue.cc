@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/pool/submit_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "drover/base/errors.h"
+#include "drover/pool/core.h"
+#include "drover/pool/submit_call.h"
+#include "drover/wire/function_table.h"
+#include "drover/wire/remote_error.h"
+
+namespace drover::inline v1::detail {
+namespace state = shm::state;
+namespace {
+
+constexpr std::uint32_t kFirstCapacity = 256;
+constexpr std::size_t kEntriesToTry = 16;  // positions looked at before a larger board is made
+
+bool is_final(std::uint32_t word) noexcept { return state::phase(word) >= state::kDone; }
+
+std::uint64_t spilled_length(std::uint64_t length, std::size_t inline_bytes) noexcept {
+  return length > inline_bytes ? os::round_to_page(length) : 0;
+}
+
+/// Keeps a sleep on an entry's word interruptible.
+void poke_word(void* target) {
+  auto& word = *static_cast<os::FutexWord*>(target);
+  word.fetch_or(state::kPoked, std::memory_order_acq_rel);
+  os::futex_wake(word);
+}
+
+}  // namespace
+
+void SubmitQueue::open() {
+  add_board(kFirstCapacity);
+  JobSlot& slot = core_.header().jobs[kSubmitJob];
+  slot.generation.store(1, std::memory_order_release);
+  core_.header().active_jobs.fetch_or(1, std::memory_order_release);
+}
+
+void SubmitQueue::add_board(std::uint32_t capacity) {
+  JobSlot& slot = core_.header().jobs[kSubmitJob];
+  const std::size_t index = boards_.size();
+  if (index == JobSlot::kMaxBoards) throw OutOfMemory("too many submitted tasks whose results nobody has taken");
+  BoardPlace& place = slot.boards[index];
+  const std::uint64_t bytes = std::uint64_t{capacity} * sizeof(SubmitEntry);
+  place.offset = core_.segment().append(bytes);
+  place.capacity = capacity;
+  place.stride = sizeof(SubmitEntry);
+  boards_.push_back({.board = {core_.segment().map(place.offset, bytes), place.stride, capacity, &place.tail}});
+  slot.board_count.store(static_cast<std::uint32_t>(boards_.size()), std::memory_order_release);
+}
+
+SubmitEntry* SubmitQueue::find_free(OwnBoard& own) noexcept {
+  for (std::size_t i = 0; i < kEntriesToTry; ++i, ++own.tail) {
+    auto& entry = *reinterpret_cast<SubmitEntry*>(own.board.entry(own.tail));
+    const std::uint32_t word = entry.word.load(std::memory_order_acquire);
+    if (is_final(word) && (word & state::kDetached) != 0) free(entry);
+    if (entry.word.load(std::memory_order_relaxed) == state::kFree) return &entry;
+  }
+  return nullptr;
+}
+
+SubmitEntry& SubmitQueue::free_entry() {
+  SubmitEntry* entry = find_free(boards_.back());
+  if (entry == nullptr) {
+    add_board(static_cast<std::uint32_t>(boards_.back().board.capacity() * 2));
+    entry = find_free(boards_.back());
+  }
+  return *entry;
+}
+
+SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::byte> arguments,
+                                 const CallOptions& options) {
+  const bool spilled = arguments.size() > SubmitEntry::kInlineArguments;
+  const std::uint64_t offset = spilled ? core_.segment().store(arguments) : 0;
+  SubmitEntry* entry = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    core_.check_usable();
+    entry = &free_entry();
+    entry->function = function;
+    entry->argument_length = arguments.size();
+    entry->result_length = 0;
+    entry->retries = static_cast<std::uint32_t>(std::min<std::size_t>(options.retries, UINT32_MAX));
+    entry->timeout_ns = static_cast<std::uint64_t>(options.timeout.count() * 1e9);
+    if (spilled) {
+      set_spill_offset(entry->arguments, offset);
+    } else if (!arguments.empty()) {
+      std::memcpy(entry->arguments, arguments.data(), arguments.size());
+    }
+    OwnBoard& own = boards_.back();
+    own.board.arm(own.tail);
+    own.board.set_tail(++own.tail);
+  }
+  core_.crew().wake(1);
+  return *entry;
+}
+
+bool SubmitQueue::finished(const SubmitEntry& entry) noexcept {
+  return is_final(entry.word.load(std::memory_order_acquire));
+}
+
+bool SubmitQueue::wait(SubmitEntry& entry, const os::Deadline& deadline) {
+  const auto done = [&entry] { return finished(entry); };
+  if (os::spin_until(core_.spin_budget(), done)) return true;
+  const Waiters::Sleeper sleeper(core_.waiters(), poke_word, &entry.word);
+  for (;;) {
+    std::uint32_t word = entry.word.fetch_or(state::kWaited, std::memory_order_acq_rel) | state::kWaited;
+    if (is_final(word)) return true;
+    if ((word & state::kPoked) != 0) {
+      entry.word.fetch_and(~state::kPoked, std::memory_order_acq_rel);
+      word &= ~state::kPoked;
+    }
+    core_.check_usable();  // news that came before is seen here; later news changes the word
+    if (os::futex_wait(entry.word, word, deadline) == os::FutexWait::kTimedOut) return finished(entry);
+  }
+}
+
+bool SubmitQueue::cancel(SubmitEntry& entry) noexcept {
+  std::uint32_t word = entry.word.load(std::memory_order_acquire);
+  while (state::phase(word) == state::kArmed) {
+    if (entry.word.compare_exchange_weak(word, state::kCancelled, std::memory_order_acq_rel)) return true;
+  }
+  return state::phase(word) == state::kCancelled;
+}
+
+void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<const std::byte>)>& read) {
+  struct Free {
+    SubmitQueue& queue;
+    SubmitEntry& entry;
+    ~Free() { queue.free(entry); }
+  } const free_at_end{*this, entry};
+  const std::uint32_t word = entry.word.load(std::memory_order_acquire);
+  if (state::phase(word) == state::kCancelled) throw Cancelled("the task was cancelled before it began");
+  if (state::phase(word) == state::kLost) {
+    const auto name = wire::function_name(wire::program_functions().text(entry.function));
+    std::rethrow_exception(core_.death_error(state::owner(word), std::string(name)));
+  }
+  const auto deliver = [&](std::span<const std::byte> bytes) {
+    if (entry.failed != 0) std::rethrow_exception(wire::decode_exception(bytes));
+    read(bytes);
+  };
+  if (entry.result_length <= SubmitEntry::kInlineResult) {
+    return deliver(std::span(entry.result).first(entry.result_length));
+  }
+  const os::Mapping mapping = map_spilled(core_.segment(), spill_offset(entry.result), entry.result_length);
+  deliver({mapping.data(), entry.result_length});
+}
+
+void SubmitQueue::free(SubmitEntry& entry) noexcept {
+  const PoolSegment& segment = core_.segment();
+  if (const std::uint64_t size = spilled_length(entry.argument_length, SubmitEntry::kInlineArguments)) {
+    segment.discard(spill_offset(entry.arguments), size);
+  }
+  if (const std::uint64_t size = spilled_length(entry.result_length, SubmitEntry::kInlineResult)) {
+    segment.discard(spill_offset(entry.result), size);
+  }
+  entry.word.store(state::kFree, std::memory_order_release);
+}
+
+void SubmitQueue::detach(SubmitEntry& entry) noexcept {
+  const std::uint32_t before = entry.word.fetch_or(state::kDetached, std::memory_order_acq_rel);
+  // A finished one may be freed by a submit at this moment, which has the mutex: take it too and look again.
+  if (!is_final(before)) return;
+  const std::scoped_lock lock(mutex_);
+  const std::uint32_t now = entry.word.load(std::memory_order_acquire);
+  if (is_final(now) && (now & state::kDetached) != 0) free(entry);
+}
+
+template <class Visit>
+void SubmitQueue::for_each_entry(const Visit& visit) const {
+  for (const OwnBoard& own : boards_) {
+    for (std::uint64_t i = 0; i < own.board.capacity(); ++i) visit(*reinterpret_cast<SubmitEntry*>(own.board.entry(i)));
+  }
+}
+
+void SubmitQueue::worker_died(const WorkerDeath& death) noexcept {
+  const std::scoped_lock lock(mutex_);
+  for_each_entry([&](SubmitEntry& entry) {
+    const std::uint32_t word = entry.word.load(std::memory_order_acquire);
+    if (state::phase(word) == state::kClaimed && state::owner(word) == death.incarnation) retry_or_lose(entry, word, death);
+  });
+}
+
+void SubmitQueue::retry_or_lose(SubmitEntry& entry, std::uint32_t word, const WorkerDeath& death) noexcept {
+  if (const std::uint64_t size = spilled_length(entry.result_length, SubmitEntry::kInlineResult)) {
+    core_.segment().discard(spill_offset(entry.result), size);
+  }
+  entry.result_length = 0;
+  const bool again = entry.retries > 0;
+  if (again) --entry.retries;
+  const std::uint32_t base = again ? state::kArmed : (death.incarnation << 8 | state::kLost);
+  // The owner is dead; only a getter's flags can change now.
+  while (!entry.word.compare_exchange_weak(word, base | (word & (state::kDetached | (again ? state::kWaited : 0))),
+                                           std::memory_order_acq_rel)) {
+  }
+  if (again) {
+    core_.header().jobs[kSubmitJob].rescan.fetch_add(1, std::memory_order_release);
+    core_.crew().wake(1);
+  } else {
+    os::futex_wake(entry.word);
+  }
+}
+
+void SubmitQueue::cancel_all() noexcept {
+  const std::scoped_lock lock(mutex_);
+  for_each_entry([](SubmitEntry& entry) {
+    std::uint32_t word = entry.word.load(std::memory_order_acquire);
+    while (state::phase(word) == state::kArmed || state::phase(word) == state::kClaimed) {
+      if (!entry.word.compare_exchange_weak(word, state::kCancelled | (word & state::kDetached))) continue;
+      os::futex_wake(entry.word);
+      return;
+    }
+  });
+}
+
+std::size_t SubmitQueue::queued() const {
+  const std::scoped_lock lock(mutex_);
+  std::size_t count = 0;
+  for_each_entry([&](const SubmitEntry& entry) {
+    count += state::phase(entry.word.load(std::memory_order_relaxed)) == state::kArmed ? 1 : 0;
+  });
+  return count;
+}
+
+std::vector<std::size_t> SubmitQueue::claimed_by(const std::vector<std::uint32_t>& incarnations) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::size_t> counts(incarnations.size());
+  for_each_entry([&](const SubmitEntry& entry) {
+    const std::uint32_t word = entry.word.load(std::memory_order_relaxed);
+    if (state::phase(word) != state::kClaimed) return;
+    const auto found = std::find(incarnations.begin(), incarnations.end(), state::owner(word));
+    if (found != incarnations.end()) ++counts[static_cast<std::size_t>(found - incarnations.begin())];
+  });
+  return counts;
+}
+
+}  // namespace drover::inline v1::detail

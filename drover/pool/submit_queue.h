@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "drover/pool/options.h"
+#include "drover/pool/segment.h"
+
+namespace drover::inline v1::detail {
+
+class PoolCore;
+struct WorkerDeath;
+
+/// The tasks given to submit, and their results, each in an entry that a Future holds until it has read it. Never blocks the
+/// caller: a full board is followed by one of twice the size. Thread-safe; only the creating process.
+class SubmitQueue {
+ public:
+  explicit SubmitQueue(PoolCore& core) noexcept : core_(core) {}
+
+  /// Makes the queue visible to the workers. Before anything else.
+  void open();
+
+  /// Offers a task. Throws OutOfMemory.
+  SubmitEntry& submit(std::uint32_t function, std::span<const std::byte> arguments, const CallOptions& options);
+
+  // One thread at a time for each entry.
+
+  static bool finished(const SubmitEntry& entry) noexcept;
+  /// Sleeps until it is finished or `deadline` passes; false then. Throws Interrupted and why the pool has ended.
+  bool wait(SubmitEntry& entry, const os::Deadline& deadline);
+  /// True when the task will never run: it had not begun.
+  bool cancel(SubmitEntry& entry) noexcept;
+  /// Hands the finished entry's result to `read` (not called when the task failed: its error is thrown). The entry is free
+  /// afterwards in any case.
+  void take(SubmitEntry& entry, const std::function<void(std::span<const std::byte>)>& read);
+  /// Nobody will ask for the result. The task runs all the same.
+  void detach(SubmitEntry& entry) noexcept;
+
+  /// Service thread: tasks that the dead worker had run again or are lost.
+  void worker_died(const WorkerDeath& death) noexcept;
+  /// No worker is left: all that is unfinished is cancelled.
+  void cancel_all() noexcept;
+
+  std::size_t queued() const;
+  /// Tasks that each of these incarnations has claimed.
+  std::vector<std::size_t> claimed_by(const std::vector<std::uint32_t>& incarnations) const;
+
+ private:
+  struct OwnBoard {
+    shm::Board board;
+    std::uint64_t tail = 0;
+  };
+
+  SubmitEntry& free_entry();
+  SubmitEntry* find_free(OwnBoard& own) noexcept;
+  void add_board(std::uint32_t capacity);
+  void free(SubmitEntry& entry) noexcept;
+  void retry_or_lose(SubmitEntry& entry, std::uint32_t word, const WorkerDeath& death) noexcept;
+  template <class Visit>
+  void for_each_entry(const Visit& visit) const;
+
+  PoolCore& core_;
+  mutable std::mutex mutex_;
+  std::vector<OwnBoard> boards_;  // protected by mutex_
+};
+
+}  // namespace drover::inline v1::detail

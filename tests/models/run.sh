@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Verifies the models in this folder with spin. Usage: run.sh [full] [pattern]   (JOBS=n checks n variants at a time)
+# Exits 0 if every variant ends as expected, 1 if not, 77 if spin or gcc is missing.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+full=0
+if [ "${1:-}" = full ]; then full=1; shift; fi
+pattern=${1:-.}
+jobs=${JOBS:-$(nproc)}
+command -v spin >/dev/null && command -v "${CC:-gcc}" >/dev/null || { echo "needs spin and gcc"; exit 77; }
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# check NUMBER ok|fails MODEL FLAGS...: a variant that must hold, or a mutation that must be found
+check() {
+	local id=$1 want=$2 model=$3 dir="$work/$1" opt=-O0 safety=-DSAFETY pan=-E flags t0 errors states got
+	shift 3
+	flags="$*"
+	mkdir "$dir" && cd "$dir" && cp "$here/$model" . || return
+	[ "$want" = ok ] && opt=-O1
+	case $model in claims.pml | boards.pml) pan= ;; esac                      # these two must end: invalid end states count
+	case $flags in *NPCHECK*) safety=-DNP; pan="$pan -l" ;; esac              # no cycle at all
+	t0=$(date +%s.%N)
+	{ spin -a $flags "$model" && "${CC:-gcc}" $opt -w $safety -DMEMLIM=3000 -o pan pan.c && ./pan $pan -m20000; } >out 2>&1
+	errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' out)
+	states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' out)
+	got=broken                                                                # did not build, ran out of memory or depth
+	if [ "${errors:-0}" -gt 0 ] && grep -Eq '^pan:[0-9]*:? *(assertion violated|invalid end state|non-progress)' out; then got=fails; fi
+	if [ "${errors:-1}" -eq 0 ] && ! grep -Eq 'max search depth too small|MEMLIM|out of memory|Search not completed' out; then got=ok; fi
+	local line="$model $flags (${states:-?} states, $(awk "BEGIN { printf \"%.1f\", $(date +%s.%N) - $t0 }") s)"
+	if [ "$got" = "$want" ]; then
+		[ "$want" = ok ] && echo "ok $line" || echo "ok $line: fails as expected"
+	else
+		echo "NOT OK $line: expected $want, got $got"
+		grep -E '^(pan:|spin:|error|pan.c)' out | head -3
+		touch "$work/failed"
+	fi
+	rm -rf "$dir"
+}
+
+n=0
+while read -r want line; do
+	case $want in '' | '#'*) continue ;; esac
+	case $want in full) [ $full = 1 ] || continue; want=ok ;; esac
+	[[ "$line" =~ $pattern ]] || continue
+	while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+	n=$((n + 1))
+	check $n "$want" $line &
+done <<'LIST'
+ok claims.pml -DT=3 -DDEATHS=0
+ok claims.pml -DT=3 -DDEATHS=1
+full claims.pml -DT=2 -DDEATHS=2
+ok claims.pml -DT=2 -DDEATHS=1 -DRETRIES=1
+ok claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2
+ok claims.pml -DT=2 -DDEATHS=2 -DCHUNK=2 -DRETRIES=1
+ok claims.pml -DT=2 -DDEATHS=1 -DCHUNK=2 -DNPCHECK
+full claims.pml -DT=3 -DDEATHS=1 -DRETRIES=1
+full claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2 -DRETRIES=1
+full claims.pml -DT=4 -DDEATHS=1 -DCHUNK=2
+full claims.pml -DT=4 -DDEATHS=0
+full claims.pml -DT=2 -DDEATHS=2 -DRETRIES=1
+fails claims.pml -DBUG_NO_CAS -DT=2 -DDEATHS=0
+fails claims.pml -DBUG_ARM_BUSY -DT=3 -DDEATHS=0
+fails claims.pml -DBUG_TAIL_FIRST -DT=2 -DDEATHS=0
+fails claims.pml -DBUG_WORD_FIRST -DT=3 -DDEATHS=0
+fails claims.pml -DBUG_PUBLISH_FIRST -DT=2 -DDEATHS=0
+fails claims.pml -DBUG_RING_RESTART -DT=2 -DDEATHS=1
+fails claims.pml -DBUG_CURSOR_AT_TAIL -DT=2 -DDEATHS=2
+fails claims.pml -DBUG_NOTICE_EARLY -DT=2 -DDEATHS=1
+fails claims.pml -DBUG_SCAN_FIRST -DT=2 -DDEATHS=1
+fails claims.pml -DBUG_LATE_SET -DT=2 -DDEATHS=2
+fails claims.pml -DBUG_REARM_IN_PLACE -DT=2 -DDEATHS=1 -DRETRIES=1
+ok boards.pml -DDEATHS=0
+ok boards.pml -DDEATHS=1
+ok boards.pml -DDEATHS=1 -DRETRY
+fails boards.pml -DDEATHS=0 -DBUG_FLAG_AFTER_TAIL
+fails boards.pml -DDEATHS=0 -DBUG_NO_SEAL
+fails boards.pml -DDEATHS=0 -DBUG_ARM_OLD
+fails boards.pml -DDEATHS=2 -DT=2 -DBUG_START_NEWEST
+full boards.pml -DDEATHS=1 -DRETRY -DREPLACE_FIRST
+fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE_FIRST -DBUG_REARM_IN_PLACE
+ok future.pml -DDEATHS=1 -DSIGNALS=0
+ok future.pml -DDEATHS=1
+ok future.pml -DDEATHS=0 -DSIGNALS=2
+ok future.pml -DDEATHS=0 -DCANCEL=0 -DGETTERS=2 -DPOKE_COUNT
+ok future.pml -DDEATHS=1 -DCANCEL=0 -DSIGNALS=0 -DGETTERS=2 -DPOKE_COUNT
+full future.pml -DDEATHS=2 -DSIGNALS=2
+fails future.pml -DDEATHS=0 -DCANCEL=0 -DGETTERS=2
+fails future.pml -DBUG_LOST_CAS_SKIPS -DSIGNALS=0
+fails future.pml -DBUG_CLAIM_DROPS_FLAGS
+fails future.pml -DBUG_DONE_BY_STORE
+fails future.pml -DBUG_POKE_NO_FLAG -DDEATHS=0
+fails future.pml -DBUG_POKED_STAYS -DSIGNALS=2
+fails future.pml -DBUG_REGISTER_LATE -DDEATHS=0
+fails future.pml -DBUG_NOTICE_EARLY -DSIGNALS=0 -DCANCEL=0
+fails future.pml -DBUG_NO_DEATH_WAKE -DSIGNALS=0
+fails future.pml -DBUG_CANCEL_BY_STORE -DSIGNALS=0
+ok sleep.pml -DDEATHS=0
+ok sleep.pml -DDEATHS=0 -DTASKS=3
+ok sleep.pml -DREPLACE=1
+ok sleep.pml -DREPLACE=0
+fails sleep.pml -DNO_FENCE -DDEATHS=0
+fails sleep.pml -DBUG_NO_RECHECK -DDEATHS=0
+fails sleep.pml -DBUG_CLAIM_BEFORE_BIT -DDEATHS=0
+fails sleep.pml -DBUG_TAKEN_BIT_IGNORED -DDEATHS=0
+fails sleep.pml -DBUG_NO_PASS_ON -DREPLACE=0
+fails sleep.pml -DBUG_STALE_BITS -DBUG_NO_PASS_ON -DREPLACE=0
+fails sleep.pml -DBUG_CLEAR_LATE
+ok doorbell.pml -DDEATHS=0
+ok doorbell.pml -DDEATHS=1
+ok doorbell.pml -DDEATHS=2 -DITEMS=1 -DTHRESHOLD=1
+ok doorbell.pml -DDEATHS=0 -DTHRESHOLD=1 -DHANG
+full doorbell.pml -DDEATHS=1 -DTHRESHOLD=1 -DR=2
+fails doorbell.pml -DDEATHS=0 -DTHRESHOLD=2 -DR=2 -DHANG
+fails doorbell.pml -DNO_FENCE_W -DITEMS=1 -DTHRESHOLD=1
+fails doorbell.pml -DNO_FENCE_C -DITEMS=1 -DTHRESHOLD=1
+fails doorbell.pml -DBUG_FULL_SILENT
+fails doorbell.pml -DBUG_OUT_SILENT -DR=2
+fails doorbell.pml -DBUG_DEATH_SILENT
+fails doorbell.pml -DBUG_DEATH_EXCHANGE
+LIST
+wait
+[ -e "$work/failed" ] && { echo "models: some variants did not end as expected"; exit 1; }
+[ $n -gt 0 ] || { echo "models: nothing matches"; exit 1; }
+echo "models: all $n variants end as expected"
