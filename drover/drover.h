@@ -9,3 +9,4 @@
 #include "drover/base/log.h"
 #include "drover/pool/pool.h"
 #include "drover/worker/init.h"
+#include "drover/worker/process.h"

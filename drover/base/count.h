@@ -11,17 +11,20 @@
 
 namespace drover::inline v1 {
 
-/// A number of things, taken from any integer type so that `{.workers = n}` works for int, long and size_t without a cast
-/// and without narrowing. Negative numbers are an InvalidArgument, at the place where they are given.
+/// A number of things, taken from any integer type so that `{.workers = n}` works for int, long and size_t without a
+/// cast and without narrowing. Negative numbers are an InvalidArgument, at the place where they are given.
 class Count {
  public:
   constexpr Count() noexcept = default;
 
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  constexpr Count(T value) : value_(checked(value)) {}  // NOLINT(google-explicit-constructor): converting by design
+  requires(!std::same_as<T, bool>)
+      // NOLINTNEXTLINE(google-explicit-constructor): converting by design
+      constexpr Count(T value)
+      : value_(checked(value)) {}
 
-  constexpr operator std::size_t() const noexcept { return value_; }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): converting by design
+  constexpr operator std::size_t() const noexcept { return value_; }
 
  private:
   template <std::integral T>

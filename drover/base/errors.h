@@ -7,8 +7,8 @@
 
 namespace drover::inline v1 {
 
-/// Base of everything that Drover throws by itself. A standard exception thrown in a worker arrives as its own type (see
-/// RemoteTrace), so `catch (const std::out_of_range&)` works across processes.
+/// Base of everything that Drover throws by itself. A standard exception thrown in a worker arrives as its own type
+/// (see RemoteTrace), so `catch (const std::out_of_range&)` works across processes.
 class __attribute__((visibility("default"))) Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -11,8 +11,8 @@ enum class LogLevel { kInfo, kWarning, kError };
 using LogFunction = std::function<void(LogLevel, std::string_view)>;
 
 /// Sets the one callback through which the library tells what no exception can carry (a worker was replaced, output was
-/// dropped). Without it the library is silent. The callback may be called from the service thread, one call at a time; it
-/// must not throw. Thread-safe. Belongs to this process: workers have their own.
+/// dropped). Without it the library is silent. The callback may be called from the service thread, one call at a time;
+/// it must not throw. Thread-safe. Belongs to this process: workers have their own.
 void set_log(LogFunction function);
 
 /// Calls the callback, if there is one. Thread-safe; never throws.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/child_process.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <system_error>
-
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
 
 #include "drover/os/fault_point.h"
 
@@ -70,7 +70,8 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return result;
 }
 
-/// Copies of the descriptors above every target number, so that placing one cannot overwrite another that is still needed.
+/// Copies of the descriptors above every target number, so that placing one cannot overwrite another that is still
+/// needed.
 std::vector<Fd> lifted(const std::vector<int>& descriptors) {
   std::vector<Fd> copies;
   for (const int fd : descriptors) {

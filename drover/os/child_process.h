@@ -28,8 +28,8 @@ struct SpawnRequest {
   std::vector<int> descriptors;          ///< descriptors[i] becomes i in the child; all others are closed there
 };
 
-/// Owns a child: a process group of its own, no signal blocked or ignored, found through a pidfd so that no other process
-/// can ever be meant. Destroying it while the child lives leaves the child alone. One thread at a time.
+/// Owns a child: a process group of its own, no signal blocked or ignored, found through a pidfd so that no other
+/// process can ever be meant. Destroying it while the child lives leaves the child alone. One thread at a time.
 class ChildProcess {
  public:
   /// Never forks the address space (posix_spawn), so it is safe with any number of threads. Throws std::system_error.

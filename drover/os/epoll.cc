@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/epoll.h"
 
+#include <sys/epoll.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
-
-#include <sys/epoll.h>
 
 namespace drover::inline v1::os {
 namespace {

@@ -3,13 +3,13 @@
 
 #ifdef DROVER_FAULT_POINTS
 
+#include <unistd.h>
+
 #include <atomic>
 #include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-
-#include <unistd.h>
 
 namespace drover::inline v1::os {
 namespace {

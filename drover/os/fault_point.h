@@ -3,9 +3,9 @@
 
 namespace drover::inline v1::os {
 
-/// Marks a step after which another process could find this one dead. In test builds (DROVER_FAULT_POINTS) the n-th point
-/// that is passed kills the process with SIGKILL, n from `DROVER_FAULT=role:n`; tests raise n until a run needs no kill.
-/// Elsewhere it is nothing.
+/// Marks a step after which another process could find this one dead. In test builds (DROVER_FAULT_POINTS) the n-th
+/// point that is passed kills the process with SIGKILL, n from `DROVER_FAULT=role:n`; tests raise n until a run needs
+/// no kill. Elsewhere it is nothing.
 #ifdef DROVER_FAULT_POINTS
 void fault_point() noexcept;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/fd.h"
 
-#include <cerrno>
-#include <cstdint>
-#include <system_error>
-
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
 
 namespace drover::inline v1::os {
 

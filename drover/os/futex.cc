@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/futex.h"
 
-#include <cerrno>
-#include <ctime>
-
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
 
 #include "drover/os/fault_point.h"
 

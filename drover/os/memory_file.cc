@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/memory_file.h"
 
-#include <cerrno>
-#include <string>
-#include <system_error>
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
 
 #include "drover/base/errors.h"
 #include "drover/os/fault_point.h"
@@ -43,8 +43,8 @@ void MemoryFile::reserve(std::uint64_t offset, std::uint64_t length) const {
     if (rc == 0) return;
     if (errno != ENOSPC && errno != ENOMEM) throw_errno("fallocate");
   }
-  throw OutOfMemory("not enough memory for " + std::to_string(length) + " bytes of shared memory: " +
-                    std::to_string(available) + " bytes are available to this process");
+  throw OutOfMemory("not enough memory for " + std::to_string(length) +
+                    " bytes of shared memory: " + std::to_string(available) + " bytes are available to this process");
 }
 
 void MemoryFile::discard(std::uint64_t offset, std::uint64_t length) const noexcept {

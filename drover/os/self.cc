@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/self.h"
 
-#include <csignal>
-#include <cstdlib>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
 
 namespace drover::inline v1::os {
 
@@ -33,7 +33,8 @@ void exit_now(int code) noexcept { ::_exit(code); }
 
 void die_with_parent(int parent, const Fd& life) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Owner and signal belong to the open file description, so each child needs one of its own: opened anew, not inherited.
+  // Owner and signal belong to the open file description, so each child needs one of its own: opened anew, not
+  // inherited.
   const std::string path = "/proc/self/fd/" + std::to_string(life.get());
   const int own = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (own < 0) throw_errno("open of the parent's life line");

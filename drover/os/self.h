@@ -25,9 +25,9 @@ void set_process_name(const std::string& name) noexcept;
 /// Ends this process without running anything of the user's, as _exit does.
 [[noreturn]] void exit_now(int code) noexcept;
 
-/// Ties the life of this process to `parent`: the kernel kills it when the thread that started it ends (PDEATHSIG), and when
-/// the other end of the pipe `life` is closed, which happens however the parent dies, even if that thread's death went
-/// unseen. No thread is needed here. Ends this process at once when the parent is gone already.
+/// Ties the life of this process to `parent`: the kernel kills it when the thread that started it ends (PDEATHSIG), and
+/// when the other end of the pipe `life` is closed, which happens however the parent dies, even if that thread's death
+/// went unseen. No thread is needed here. Ends this process at once when the parent is gone already.
 void die_with_parent(int parent, const Fd& life);
 
 }  // namespace drover::inline v1::os

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/signals.h"
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <csignal>
 #include <cstring>
 #include <exception>
 #include <new>
-
-#include <pthread.h>
 
 #include "drover/base/errors.h"
 

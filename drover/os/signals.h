@@ -7,10 +7,10 @@ namespace drover::inline v1::os {
 
 /// Signals are the process's, so this is the one piece of global state: whether SIGINT or SIGTERM came.
 
-/// Installs handlers for SIGINT and SIGTERM where the default action stands; a program's own handlers are left alone. The
-/// first signal is noted and told to the listener; from then on the default actions are back, so a second one ends the
-/// process. Without a listener a signal acts as by default at once. Also makes an Interrupted that nobody catches end the
-/// process by that signal. Idempotent.
+/// Installs handlers for SIGINT and SIGTERM where the default action stands; a program's own handlers are left alone.
+/// The first signal is noted and told to the listener; from then on the default actions are back, so a second one ends
+/// the process. Without a listener a signal acts as by default at once. Also makes an Interrupted that nobody catches
+/// end the process by that signal. Idempotent.
 void install_interrupt_handlers();
 
 /// The signal that came, or 0. Stays until the process ends. Async-signal-safe.
@@ -25,8 +25,8 @@ class InterruptListener {
   InterruptListener& operator=(const InterruptListener&) = delete;
 };
 
-/// In a worker: an interrupt from the terminal or the batch system is the parent's to act on. A handler that does nothing
-/// (not SIG_IGN, which programs started by the user's functions would inherit).
+/// In a worker: an interrupt from the terminal or the batch system is the parent's to act on. A handler that does
+/// nothing (not SIG_IGN, which programs started by the user's functions would inherit).
 void leave_interrupts_to_parent() noexcept;
 
 /// Blocks every signal for the calling thread and the threads it starts, until destroyed.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/stream.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-
-#include <poll.h>
-#include <unistd.h>
 
 namespace drover::inline v1::os {
 

@@ -26,8 +26,8 @@ void bound_thunk(void* call) {
 
 }  // namespace detail
 
-/// A function with its arguments, to be called in another process: `.initializer = drover::call<setup>(42)`. A value; empty
-/// unless made by call().
+/// A function with its arguments, to be called in another process: `.initializer = drover::call<setup>(42)`. A value;
+/// empty unless made by call().
 class BoundCall {
  public:
   BoundCall() = default;

@@ -23,8 +23,8 @@ void start_task_clock(WorkerSlot& worker, std::uint64_t limit_ns) noexcept;
 /// The task is over, its result not yet published. Does not return when the parent has decided otherwise.
 void stop_task_clock(WorkerSlot& worker) noexcept;
 
-/// A worker's hands on one chunk of a map: the inputs, and where each result goes. The thunk of the mapped function gets it.
-/// Worker side, one thread.
+/// A worker's hands on one chunk of a map: the inputs, and where each result goes. The thunk of the mapped function
+/// gets it. Worker side, one thread.
 class ChunkCall {
  public:
   /// `entry` has been claimed by this worker; everything else outlives the call.
@@ -42,7 +42,7 @@ class ChunkCall {
 
   wire::Reader inputs;       ///< encoded inputs, when they are no index range
   const std::uint32_t skip;  ///< so many of them are finished already
-  const std::int64_t base;  ///< first value, when they are
+  const std::int64_t base;   ///< first value, when they are
   const std::uint32_t count;
 
   /// Before each item: false when nobody wants the rest.
@@ -76,7 +76,8 @@ class ChunkCall {
     return place != nullptr ? place : wait_for_room(size);
   }
   void write_header(std::byte* place, shm::RecordHeader::Kind kind) const noexcept {
-    const shm::RecordHeader header{.position = position_, .item = item_ & 0xffffff, .kind = static_cast<std::uint8_t>(kind)};
+    const shm::RecordHeader header{
+        .position = position_, .item = item_ & 0xffffff, .kind = static_cast<std::uint8_t>(kind)};
     std::memcpy(place, &header, sizeof header);
   }
   void publish() noexcept {

@@ -99,7 +99,8 @@ std::exception_ptr PoolCore::death_error(std::uint32_t incarnation, const std::s
   const auto found = std::find_if(dead_.rbegin(), dead_.rend(),
                                   [&](const WorkerDeath& death) { return death.incarnation == incarnation; });
   if (found != dead_.rend()) return found->error(task);
-  return std::make_exception_ptr(WorkerLost("a worker was lost with " + task + "; how is no longer known", 0, -1, 0, false));
+  return std::make_exception_ptr(
+      WorkerLost("a worker was lost with " + task + "; how is no longer known", 0, -1, 0, false));
 }
 
 std::size_t PoolCore::choose_slot(std::uint32_t stride) const {

@@ -29,8 +29,8 @@ struct JobParameters {
   std::uint64_t timeout_ns = 0;
 };
 
-/// All that a pool is, without types: its segment, its crew, its jobs, and the news that sleepers must hear. Shared by the
-/// Pool and everything it gave out. Thread-safe; only the creating process.
+/// All that a pool is, without types: its segment, its crew, its jobs, and the news that sleepers must hear. Shared by
+/// the Pool and everything it gave out. Thread-safe; only the creating process.
 class PoolCore final : public Crew::Listener {
  public:
   static constexpr std::uint32_t kRingCapacity = 256 * 1024;
@@ -42,7 +42,8 @@ class PoolCore final : public Crew::Listener {
   PoolCore(const PoolCore&) = delete;
   PoolCore& operator=(const PoolCore&) = delete;
 
-  /// Ends the pool: what no worker has begun is cancelled, the rest is waited for as long as the options say. Idempotent.
+  /// Ends the pool: what no worker has begun is cancelled, the rest is waited for as long as the options say.
+  /// Idempotent.
   void close() noexcept;
 
   PoolSegment& segment() noexcept { return segment_; }
@@ -97,11 +98,11 @@ class PoolCore final : public Crew::Listener {
   std::atomic<std::uint64_t> deaths_{0};
 
   mutable std::mutex mutex_;
-  std::uint64_t jobs_in_use_ = 1;                   // protected by mutex_; bit 0 is the submit queue's
-  std::deque<WorkerDeath> dead_;                    // protected by mutex_; the last ones
-  std::exception_ptr reason_;                       // protected by mutex_; why there are no workers
-  std::atomic<bool> failed_{false};                 // reason_ is set
-  bool closed_ = false;                             // protected by mutex_
+  std::uint64_t jobs_in_use_ = 1;    // protected by mutex_; bit 0 is the submit queue's
+  std::deque<WorkerDeath> dead_;     // protected by mutex_; the last ones
+  std::exception_ptr reason_;        // protected by mutex_; why there are no workers
+  std::atomic<bool> failed_{false};  // reason_ is set
+  bool closed_ = false;              // protected by mutex_
 
   std::mutex retired_mutex_;
   std::vector<std::unique_ptr<MapJob>> retired_;  // protected by retired_mutex_

@@ -157,7 +157,8 @@ void Crew::kill_all() noexcept {
 }
 
 std::size_t Crew::living() const {
-  return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), [](const Member& m) { return m.child; }));
+  return static_cast<std::size_t>(
+      std::count_if(members_.begin(), members_.end(), [](const Member& m) { return m.child; }));
 }
 
 void Crew::stop(Duration grace) noexcept {
@@ -260,7 +261,8 @@ void Crew::fill_stats(std::vector<WorkerStats>& stats) const {
     out.restarts = members_[i].restarts;
     if (out.ready) {
       const std::uint64_t since = slot.idle_since_ns.load(std::memory_order_relaxed);
-      const std::uint64_t idle = slot.idle_ns.load(std::memory_order_relaxed) + (since != 0 && since < now ? now - since : 0);
+      const std::uint64_t idle =
+          slot.idle_ns.load(std::memory_order_relaxed) + (since != 0 && since < now ? now - since : 0);
       const std::uint64_t up = now - slot.started_ns.load(std::memory_order_relaxed);
       out.busy = std::chrono::nanoseconds(up > idle ? up - idle : 0);
     }

@@ -105,10 +105,10 @@ class Crew {
 
   mutable std::mutex mutex_;
   std::condition_variable ended_;
-  std::vector<Member> members_;      // protected by mutex_; written on the service thread
-  std::uint32_t newest_ = 0;         // protected by mutex_; written on the service thread
-  bool stopping_ = false;            // service thread
-  int failed_starts_ = 0;            // service thread
+  std::vector<Member> members_;  // protected by mutex_; written on the service thread
+  std::uint32_t newest_ = 0;     // protected by mutex_; written on the service thread
+  bool stopping_ = false;        // service thread
+  int failed_starts_ = 0;        // service thread
   worker::Service::Key memory_timer_ = 0;
   worker::Service::Key deadline_timer_ = 0;
   Duration deadline_period_{0};

@@ -59,8 +59,8 @@ class TaskHandle {
 
 }  // namespace detail
 
-/// The result of a submitted task, once it is there. Move-only; one thread at a time, different futures from different threads.
-/// A dropped Future detaches: its task runs all the same, unless the pool ends before the task begins.
+/// The result of a submitted task, once it is there. Move-only; one thread at a time, different futures from different
+/// threads. A dropped Future detaches: its task runs all the same, unless the pool ends before the task begins.
 template <class R>
 class [[nodiscard]] Future {
  public:
@@ -70,8 +70,8 @@ class [[nodiscard]] Future {
   /// False when default-made, moved from, or read.
   bool valid() const noexcept { return task_.valid(); }
 
-  /// Waits and gives the result, once. Throws the task's exception, WorkerLost, Timeout (of its own time limit), Cancelled,
-  /// Interrupted, or why the pool has ended.
+  /// Waits and gives the result, once. Throws the task's exception, WorkerLost, Timeout (of its own time limit),
+  /// Cancelled, Interrupted, or why the pool has ended.
   R get() {
     if constexpr (std::is_void_v<R>) {
       task_.take([](std::span<const std::byte>) {});

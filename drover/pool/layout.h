@@ -11,11 +11,12 @@
 #include "drover/shm/sleepers.h"
 #include "drover/worker/launch.h"
 
-/// What lies where in a pool's segment (docs/segment_format.md). Everything starts as zero bytes. Offsets are from the start
-/// of the file; a region is never moved, and an offset is never used twice.
+/// What lies where in a pool's segment (docs/segment_format.md). Everything starts as zero bytes. Offsets are from the
+/// start of the file; a region is never moved, and an offset is never used twice.
 namespace drover::inline v1::detail {
 
-inline constexpr std::size_t kMaxJobs = 64;  ///< maps that may be under way at once in a pool, the submit queue included
+inline constexpr std::size_t kMaxJobs =
+    64;  ///< maps that may be under way at once in a pool, the submit queue included
 inline constexpr std::size_t kSubmitJob = 0;
 
 /// A board's place. `tail` is on a line of its own: workers poll it.
@@ -62,7 +63,7 @@ static_assert(sizeof(ChunkEntry) == 16);
 struct InputEntry {
   static constexpr std::size_t kInlineBytes = 216;
   ChunkEntry chunk;
-  std::uint32_t skip;    ///< encoded inputs to pass over: they are finished already
+  std::uint32_t skip;  ///< encoded inputs to pass over: they are finished already
   std::uint32_t unused;
   std::uint64_t length;  ///< bytes of encoded inputs
   std::uint64_t spill;   ///< file offset of the inputs, 0: in `bytes`
@@ -70,8 +71,8 @@ struct InputEntry {
 };
 static_assert(sizeof(InputEntry) == 256);
 
-/// A submitted task and, in its place, its result. What does not fit inline lies in the file, and the first word of the inline
-/// bytes is its offset.
+/// A submitted task and, in its place, its result. What does not fit inline lies in the file, and the first word of the
+/// inline bytes is its offset.
 struct alignas(64) SubmitEntry {
   static constexpr std::size_t kInlineArguments = 64;
   static constexpr std::size_t kInlineResult = 24;
@@ -89,20 +90,20 @@ static_assert(sizeof(SubmitEntry) == 128);
 
 /// A worker's own line, and what it tells about itself. Written by the worker, unless it says otherwise.
 struct WorkerSlot {
-  alignas(64) os::FutexWord wake;             ///< bumped by whoever took the worker's bit out of a mask
-  std::atomic<std::uint32_t> ready;           ///< incarnation that finished its start
-  std::atomic<std::uint64_t> tasks;           ///< finished, by all incarnations
-  std::atomic<std::uint64_t> started_ns;      ///< steady clock
-  std::atomic<std::uint64_t> idle_ns;         ///< slept or spun since then
-  std::atomic<std::uint64_t> idle_since_ns;   ///< 0: busy
-  std::atomic<std::uint64_t> task_ns;         ///< smoothed time of a task in measured jobs, times 16
-  std::atomic<std::uint64_t> deadline_ns;     ///< steady clock: when the running task's time is over, 0: no limit
+  alignas(64) os::FutexWord wake;            ///< bumped by whoever took the worker's bit out of a mask
+  std::atomic<std::uint32_t> ready;          ///< incarnation that finished its start
+  std::atomic<std::uint64_t> tasks;          ///< finished, by all incarnations
+  std::atomic<std::uint64_t> started_ns;     ///< steady clock
+  std::atomic<std::uint64_t> idle_ns;        ///< slept or spun since then
+  std::atomic<std::uint64_t> idle_since_ns;  ///< 0: busy
+  std::atomic<std::uint64_t> task_ns;        ///< smoothed time of a task in measured jobs, times 16
+  std::atomic<std::uint64_t> deadline_ns;    ///< steady clock: when the running task's time is over, 0: no limit
 };
 
 struct PoolHeader {
   worker::LaunchPage launch;
   std::uint32_t worker_count;
-  std::uint32_t spin_ns;  ///< how long to spin before sleeping, while there is a core for everybody
+  std::uint32_t spin_ns;      ///< how long to spin before sleeping, while there is a core for everybody
   std::uint32_t cores;        ///< that this program may use
   std::uint32_t initializer;  ///< function index + 1 of the initializer, 0: none
   std::uint64_t initializer_offset, initializer_length;  ///< its encoded arguments

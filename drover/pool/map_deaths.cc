@@ -9,7 +9,8 @@ namespace state = shm::state;
 
 void MapJob::bury_the_dead() {
   deaths_seen_ = core_->deaths();
-  // First who is alive, then all that was published, then the claims: a record of somebody who is dead now is in its ring.
+  // First who is alive, then all that was published, then the claims: a record of somebody who is dead now is in its
+  // ring.
   const Roster roster = core_->crew().roster();
   drain_rings();
   for (std::uint32_t position = 0; position < chunks_.size(); ++position) {
@@ -44,7 +45,8 @@ void MapJob::drain_rings() {
   }
 }
 
-/// The item that ran when the worker died fails, or runs again; those behind it in the chunk had not begun and run again.
+/// The item that ran when the worker died fails, or runs again; those behind it in the chunk had not begun and run
+/// again.
 void MapJob::lose_chunk(std::uint32_t position, std::uint32_t incarnation) {
   Chunk& chunk = chunks_[position];
   if (chunk.attempts >= spec_.options.retries) {
@@ -74,7 +76,8 @@ void MapJob::rearm_rest(std::uint32_t position, Chunk& chunk) {
   core_->crew().wake(1);
 }
 
-/// Ends a worker whose ring holds what cannot be: its memory is damaged. Its death then is accounted for like any other.
+/// Ends a worker whose ring holds what cannot be: its memory is damaged. Its death then is accounted for like any
+/// other.
 void MapJob::distrust(std::uint32_t slot) noexcept {
   log(LogLevel::kError, "worker " + std::to_string(slot) + " wrote results that make no sense; it is being killed");
   core_->crew().kill(slot);

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = shm::RecordHeader::Kind;
 
-constexpr auto kFastFlow = 2ms;          // between sleeps; below, many results are worth one wake-up
+constexpr auto kFastFlow = 2ms;  // between sleeps; below, many results are worth one wake-up
 constexpr std::uint64_t kFastItems = 64;
 constexpr auto kLongestBatchWait = 200us;  // a bound on how long a result can wait for company
 

@@ -39,8 +39,8 @@ struct MapItem {
   std::exception_ptr error;  ///< set: there are no bytes
 };
 
-/// A map without types: arms inputs, reads results out of the rings, accounts for the dead. It belongs to the thread that
-/// reads the results; see docs/design/001.
+/// A map without types: arms inputs, reads results out of the rings, accounts for the dead. It belongs to the thread
+/// that reads the results; see docs/design/001.
 class MapJob {
  public:
   MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<InputSource> source);
@@ -124,26 +124,26 @@ class MapJob {
   std::vector<shm::RingConsumer> rings_;
   std::vector<Chunk> chunks_;  ///< by board position
 
-  MapItem item_;            ///< what next() gave out
-  Stored given_;            ///< what its bytes lie in, when not in a ring
+  MapItem item_;  ///< what next() gave out
+  Stored given_;  ///< what its bytes lie in, when not in a ring
   os::Mapping given_spill_;
   std::uint64_t given_spill_offset_ = 0, given_spill_length_ = 0;
-  std::size_t ring_ = 0;    ///< the ring that was read last
+  std::size_t ring_ = 0;  ///< the ring that was read last
   std::uint64_t deaths_seen_ = 0;
 
-  std::deque<Stored> stored_;        ///< unordered: in any order; ordered: stored_[i] is item next_index_ + i
-  std::uint64_t next_index_ = 0;     ///< ordered: the item that comes next
+  std::deque<Stored> stored_;     ///< unordered: in any order; ordered: stored_[i] is item next_index_ + i
+  std::uint64_t next_index_ = 0;  ///< ordered: the item that comes next
   std::size_t stored_bytes_ = 0;
 
-  std::uint64_t tail_ = 0;           ///< board positions passed
+  std::uint64_t tail_ = 0;  ///< board positions passed
   std::size_t busy_positions_ = 0;
-  std::uint64_t next_input_ = 0;     ///< inputs armed so far
-  std::uint64_t in_flight_ = 0;      ///< armed, and not yet delivered
+  std::uint64_t next_input_ = 0;  ///< inputs armed so far
+  std::uint64_t in_flight_ = 0;   ///< armed, and not yet delivered
   std::uint64_t window_;
   const std::uint64_t largest_window_;
   bool input_ended_ = false;
   std::exception_ptr input_error_;
-  wire::Writer encoded_;             ///< one input, encoded and not yet armed
+  wire::Writer encoded_;  ///< one input, encoded and not yet armed
   bool has_encoded_ = false;
   bool closed_ = false;
 

@@ -10,9 +10,9 @@ namespace drover::inline v1 {
 
 /// How a pool is made. Fields may be added at the end.
 struct PoolOptions {
-  Count workers = 0;           ///< processes; 0: the cores this program may really use (affinity, cgroup quota, Slurm)
+  Count workers = 0;  ///< processes; 0: the cores this program may really use (affinity, cgroup quota, Slurm)
   Output output = Output::kForward;
-  BoundCall initializer = {};  ///< runs in each worker before its first task: `.initializer = drover::call<setup>(x)`
+  BoundCall initializer = {};    ///< runs in each worker before its first task: `.initializer = drover::call<setup>(x)`
   Duration grace = Duration(2);  ///< how long the destructor waits for running tasks before it kills their workers
 };
 
@@ -21,8 +21,9 @@ struct MapOptions {
   bool ordered = true;  ///< results in the order of the inputs; false: each as soon as it is there
   Count chunk = 0;      ///< inputs a worker takes at once; 0: from the measured time of a task
   Count window = 0;     ///< inputs taken from the range and not yet delivered, at most; 0: as many as the workers need
-  Duration timeout = Duration(0);  ///< the longest one item may take, else its worker is killed and it fails; 0: for ever
-  Count retries = 0;    ///< times an item runs again when its worker died (or it took too long) before it fails
+  Duration timeout =
+      Duration(0);    ///< the longest one item may take, else its worker is killed and it fails; 0: for ever
+  Count retries = 0;  ///< times an item runs again when its worker died (or it took too long) before it fails
 };
 
 /// Options of one submit: `pool.with({.retries = 2}).submit<f>(x)`. Fields may be added at the end.

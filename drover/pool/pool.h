@@ -70,8 +70,8 @@ MapSpec map_spec(const MapOptions& options) {
 /// Needs drover::init first in main. What it gave out (Results, Future) may outlive it.
 class Pool {
  public:
-  /// Starts the workers and does not wait for them. Throws InvalidArgument without init, std::system_error and Error when
-  /// processes cannot be started.
+  /// Starts the workers and does not wait for them. Throws InvalidArgument without init, std::system_error and Error
+  /// when processes cannot be started.
   template <std::same_as<PoolOptions> S = PoolOptions>
   explicit Pool(S options = {}) : core_(std::make_shared<detail::PoolCore>(options)) {}
   /// Cancels what no worker has begun, waits for running tasks at most PoolOptions::grace, and ends the workers.
@@ -81,8 +81,8 @@ class Pool {
   Pool(Pool&&) noexcept = default;
   Pool& operator=(Pool&&) = delete;
 
-  /// Calls F for each element of an input range; the results stream back. A range that is an lvalue is borrowed until the
-  /// Results are gone, an rvalue moves in. An element is spread over F's parameters when F does not take it whole.
+  /// Calls F for each element of an input range; the results stream back. A range that is an lvalue is borrowed until
+  /// the Results are gone, an rvalue moves in. An element is spread over F's parameters when F does not take it whole.
   template <auto F, std::ranges::input_range Range>
   Results<detail::ResultValue<wire::ResultOf<F>>> map(Range&& range, const MapOptions& options = {}) {
     wire::check_callable<F>();
@@ -101,7 +101,8 @@ class Pool {
     }
   }
 
-  /// Calls F once, some time. Arguments are converted to the parameter types and encoded here; never waits for a worker.
+  /// Calls F once, some time. Arguments are converted to the parameter types and encoded here; never waits for a
+  /// worker.
   template <auto F, class... Argument>
   Future<wire::ResultOf<F>> submit(Argument&&... argument) {
     return submit_with<F>({}, std::forward<Argument>(argument)...);

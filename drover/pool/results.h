@@ -12,11 +12,11 @@
 
 namespace drover::inline v1 {
 
-/// The results of a map: a move-only input range that is filled while it is read. The work began when it was made; dropping
-/// it cancels what has not begun. One thread at a time.
+/// The results of a map: a move-only input range that is filled while it is read. The work began when it was made;
+/// dropping it cancels what has not begun. One thread at a time.
 ///
-/// An item whose task failed throws at `*it`; `++it` goes on to the next. After a range-for that was left by an exception or
-/// by break, another one goes on behind the item that was looked at last.
+/// An item whose task failed throws at `*it`; `++it` goes on to the next. After a range-for that was left by an
+/// exception or by break, another one goes on behind the item that was looked at last.
 template <class T>
 class [[nodiscard]] Results {
  public:
@@ -61,7 +61,8 @@ class [[nodiscard]] Results {
     return values;
   }
 
-  /// The same results as (index, value) pairs, for range-for: `for (auto&& [index, value] : results.indexed())`. Borrows.
+  /// The same results as (index, value) pairs, for range-for: `for (auto&& [index, value] : results.indexed())`.
+  /// Borrows.
   class Indexed {
    public:
     class iterator {

@@ -181,7 +181,8 @@ void SubmitQueue::worker_died(const WorkerDeath& death) noexcept {
   const std::scoped_lock lock(mutex_);
   for_each_entry([&](SubmitEntry& entry) {
     const std::uint32_t word = entry.word.load(std::memory_order_acquire);
-    if (state::phase(word) == state::kClaimed && state::owner(word) == death.incarnation) retry_or_lose(entry, word, death);
+    if (state::phase(word) == state::kClaimed && state::owner(word) == death.incarnation)
+      retry_or_lose(entry, word, death);
   });
 }
 

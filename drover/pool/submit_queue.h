@@ -16,8 +16,8 @@ namespace drover::inline v1::detail {
 class PoolCore;
 struct WorkerDeath;
 
-/// The tasks given to submit, and their results, each in an entry that a Future holds until it has read it. Never blocks the
-/// caller: a full board is followed by one of twice the size. Thread-safe; only the creating process.
+/// The tasks given to submit, and their results, each in an entry that a Future holds until it has read it. Never
+/// blocks the caller: a full board is followed by one of twice the size. Thread-safe; only the creating process.
 class SubmitQueue {
  public:
   explicit SubmitQueue(PoolCore& core) noexcept : core_(core) {}
@@ -35,8 +35,8 @@ class SubmitQueue {
   bool wait(SubmitEntry& entry, const os::Deadline& deadline);
   /// True when the task will never run: it had not begun.
   bool cancel(SubmitEntry& entry) noexcept;
-  /// Hands the finished entry's result to `read` (not called when the task failed: its error is thrown). The entry is free
-  /// afterwards in any case.
+  /// Hands the finished entry's result to `read` (not called when the task failed: its error is thrown). The entry is
+  /// free afterwards in any case.
   void take(SubmitEntry& entry, const std::function<void(std::span<const std::byte>)>& read);
   /// Nobody will ask for the result. The task runs all the same.
   void detach(SubmitEntry& entry) noexcept;

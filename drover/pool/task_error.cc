@@ -9,7 +9,7 @@
 namespace drover::inline v1::detail {
 namespace {
 
-std::uint32_t worker_slot = 0;       // of this process: it is one worker of one pool
+std::uint32_t worker_slot = 0;  // of this process: it is one worker of one pool
 std::uint32_t running_function = 0;
 
 }  // namespace

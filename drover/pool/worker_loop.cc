@@ -114,7 +114,8 @@ bool WorkerLoop::claim(JobView& view, JobSlot& slot, std::byte*& entry, std::uin
       position = static_cast<std::uint32_t>(found);
       return true;
     }
-    // Another board exists: nothing is armed in this one any more, but what was armed before may not have been seen yet.
+    // Another board exists: nothing is armed in this one any more, but what was armed before may not have been seen
+    // yet.
     if (slot.board_count.load(std::memory_order_acquire) <= view.board + 1) return false;
     if (!view.cursors[view.board].at_end(view.boards[view.board])) continue;
     map_boards(slot, view);

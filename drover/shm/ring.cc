@@ -30,7 +30,8 @@ RingConsumer::Next RingConsumer::parse_sized(Record& record, const std::byte* st
   std::uint64_t words[2] = {};
   const bool spilled = record.kind() == RecordHeader::Kind::kSpilled;
   const std::size_t prefix = sizeof(RecordHeader) + (spilled ? 16 : 8);
-  if (left < prefix || record.header.kind > static_cast<std::uint8_t>(RecordHeader::Kind::kError)) return Next::kCorrupt;
+  if (left < prefix || record.header.kind > static_cast<std::uint8_t>(RecordHeader::Kind::kError))
+    return Next::kCorrupt;
   std::memcpy(words, start + sizeof(RecordHeader), prefix - sizeof(RecordHeader));
   if (spilled) {
     record.payload = {};

@@ -80,7 +80,8 @@ class RingProducer {
     return head_ - tail_;
   }
 
-  /// Sleeps until the consumer has made room (or for no reason). `stop` is looked at after the intent to sleep is announced.
+  /// Sleeps until the consumer has made room (or for no reason). `stop` is looked at after the intent to sleep is
+  /// announced.
   template <class Stop>
   void wait_for_room(std::size_t size, const Stop& stop) noexcept {
     const std::uint32_t seen = header_->space.load(std::memory_order_acquire);

@@ -12,8 +12,8 @@
 
 namespace drover::inline v1::shm {
 
-/// Which workers wait for work: a bit each. Whoever takes a bit away owes that worker a wake-up; the bits of a dead worker are
-/// taken away by the parent. Any process that maps it.
+/// Which workers wait for work: a bit each. Whoever takes a bit away owes that worker a wake-up; the bits of a dead
+/// worker are taken away by the parent. Any process that maps it.
 class WorkerMask {
  public:
   static constexpr std::size_t kMaxWorkers = 1024;
@@ -49,8 +49,8 @@ class WorkerMask {
   std::array<std::atomic<std::uint64_t>, kMaxWorkers / 64> words_;
 };
 
-/// What the caller of a map sleeps on. The sleeper says how many unread bytes in one ring are worth a wake-up. One sleeper at a
-/// time; any number of processes ring.
+/// What the caller of a map sleeps on. The sleeper says how many unread bytes in one ring are worth a wake-up. One
+/// sleeper at a time; any number of processes ring.
 class Doorbell {
  public:
   /// Sleeper: announces the intent to sleep; look at the rings after this and before wait.

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdlib>
 #include <span>
 #include <string_view>
 #include <type_traits>
 
 #include "drover/wire/aggregate.h"
+#include "drover/wire/memcpy_trait.h"
 #include "drover/wire/reader.h"
 #include "drover/wire/type_name.h"
 #include "drover/wire/writer.h"
@@ -120,7 +122,9 @@ concept Travels = std::same_as<typename detail::OffenderIn<T>::type, detail::Nob
 /// std::bad_alloc, and what the Codec throws.
 template <class T>
 void encode(Writer& writer, const T& value) {
-  if constexpr (Travels<T>) {
+  if constexpr (Travels<T> && travels_by_memcpy<T>) {
+    Codec<T>::encode(writer, value);
+  } else if constexpr (Travels<T>) {
     const detail::Level level(writer, type_name<T>());
     Codec<T>::encode(writer, value);
   } else {
@@ -131,7 +135,9 @@ void encode(Writer& writer, const T& value) {
 /// Takes the next value from a message. Throws Incompatible for bytes that are no T, whatever they are.
 template <class T>
 T decode(Reader& reader) {
-  if constexpr (Travels<T>) {
+  if constexpr (Travels<T> && travels_by_memcpy<T>) {
+    return Codec<T>::decode(reader);
+  } else if constexpr (Travels<T>) {
     const detail::Level level(reader, type_name<T>());
     return Codec<T>::decode(reader);
   } else {

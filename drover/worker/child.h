@@ -27,10 +27,10 @@ namespace worker {
 struct ChildEnd {
   int pid = 0;
   os::ExitStatus status;
-  std::string last_output;          ///< end of its stderr, at most 4 KiB; empty with Output::kInherit
-  bool killed_for_memory = false;   ///< the cgroup counted a kill since the last death
-  std::uint64_t peak_memory = 0;    ///< bytes, VmHWM as last sampled; 0: never sampled
-  double peak_memory_age = 0;       ///< seconds since that sample
+  std::string last_output;         ///< end of its stderr, at most 4 KiB; empty with Output::kInherit
+  bool killed_for_memory = false;  ///< the cgroup counted a kill since the last death
+  std::uint64_t peak_memory = 0;   ///< bytes, VmHWM as last sampled; 0: never sampled
+  double peak_memory_age = 0;      ///< seconds since that sample
 
   /// "exited with code 3; peak memory 12 MiB, 0.4 s before; last output: ..."
   std::string describe() const;
@@ -39,11 +39,11 @@ struct ChildEnd {
 /// How this same program is started again as a child that runs `entry` (an index in program_functions()).
 struct ChildSpec {
   std::uint32_t entry = 0;
-  std::uint32_t slot = 0;         ///< which of its siblings, from 0
-  std::uint32_t incarnation = 0;  ///< never used twice with one `file`
-  std::string name;               ///< process name, as in `ps`
-  const os::MemoryFile* file = nullptr;       ///< shared with the child
-  std::vector<std::string> environment;       ///< NAME=value set for the child, unless the user has set NAME
+  std::uint32_t slot = 0;                ///< which of its siblings, from 0
+  std::uint32_t incarnation = 0;         ///< never used twice with one `file`
+  std::string name;                      ///< process name, as in `ps`
+  const os::MemoryFile* file = nullptr;  ///< shared with the child
+  std::vector<std::string> environment;  ///< NAME=value set for the child, unless the user has set NAME
   Output output = Output::kForward;
   std::function<void(const ChildEnd&)> on_end;  ///< service thread, once, when it is reaped and its output is read
 };

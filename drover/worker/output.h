@@ -8,8 +8,8 @@
 
 namespace drover::inline v1::worker {
 
-/// Passes what a child writes to one of its streams on to a stream of this process, a whole line at a time, and keeps the
-/// last 4 KiB. When this process's stream is full the child's is not read on: the writer waits, nobody else does.
+/// Passes what a child writes to one of its streams on to a stream of this process, a whole line at a time, and keeps
+/// the last 4 KiB. When this process's stream is full the child's is not read on: the writer waits, nobody else does.
 /// Service thread only.
 class OutputPump {
  public:

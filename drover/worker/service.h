@@ -15,8 +15,8 @@
 namespace drover::inline v1::worker {
 
 /// The one thread behind all pools and processes of a program. It alone starts children (the kernel ties a child to the
-/// thread that started it), waits for their ends, passes their output on, keeps deadlines and tells sleepers about signals.
-/// It sleeps in epoll, never touches task data and blocks all signals.
+/// thread that started it), waits for their ends, passes their output on, keeps deadlines and tells sleepers about
+/// signals. It sleeps in epoll, never touches task data and blocks all signals.
 ///
 /// Threads: post, call and shared are thread-safe; everything under "service thread" runs there only.
 /// Processes: only the creating process. Destroy it from another thread than its own.

@@ -38,9 +38,9 @@ void takes_reference(int&) {}
 void takes_pointer(const char*) {}
 void takes_mutable_span(std::span<int>) {}
 void takes_span_of_strings(std::span<const std::string>) {}
-[[maybe_unused]] const int& gives_reference();
-[[maybe_unused]] std::string_view gives_view();
-[[maybe_unused]] int* gives_pointer();
+const int& gives_reference() { return calls; }
+std::string_view gives_view() { return "view"; }
+int* gives_pointer() { return &calls; }
 
 struct Object {
   int method() { return 1; }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/worker/process.h"
+
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "drover/base/errors.h"
+#include "drover/os/self.h"
+#include "drover/os/signals.h"
+#include "drover/os/throw_trace.h"
+#include "drover/worker/child.h"
+#include "drover/worker/init.h"
+
+namespace drover::inline v1 {
+namespace worker {
+namespace {
+
+constexpr Duration kTerminateGrace(2);
+constexpr std::uint64_t kLengthOffset = kLaunchPageSize;
+constexpr std::uint64_t kArgumentsOffset = kLengthOffset + 8;
+
+std::chrono::steady_clock::time_point after(Duration duration) {
+  return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
+}
+
+}  // namespace
+
+/// A spawned process, shared with the service thread.
+class ProcessState {
+ public:
+  ProcessState(std::uint32_t entry, std::string_view function, std::span<const std::byte> arguments)
+      : service_(Service::shared()), file_(os::MemoryFile::create("drover-process")) {
+    write_launch_page(file_);
+    const std::uint64_t length = arguments.size();
+    file_.write_at(kLengthOffset, std::as_bytes(std::span(&length, 1)));
+    file_.write_at(kArgumentsOffset, arguments);
+    ChildSpec spec;
+    spec.entry = entry;
+    spec.name = std::string(function);
+    spec.file = &file_;
+    spec.on_end = [this](const ChildEnd& end) { note_end(end); };
+    service_->call([&] {
+      child_ = Child::start(*service_, std::move(spec));
+      interrupt_key_ = service_->on_interrupt([this] { changed_.notify_all(); });
+    });
+    pid_ = child_->pid();
+  }
+
+  ~ProcessState() {
+    service_->call([this] {
+      service_->remove_on_interrupt(interrupt_key_);
+      child_.reset();
+    });
+  }
+  ProcessState(const ProcessState&) = delete;
+  ProcessState& operator=(const ProcessState&) = delete;
+
+  int pid() const noexcept { return pid_; }
+
+  std::optional<ExitStatus> status() const {
+    const std::scoped_lock lock(mutex_);
+    return status_;
+  }
+
+  bool wait(const os::Deadline& deadline, bool interruptible) {
+    const auto done = [&] { return status_ || (interruptible && os::pending_interrupt() != 0); };
+    std::unique_lock lock(mutex_);
+    if (deadline) {
+      changed_.wait_until(lock, *deadline, done);
+    } else {
+      changed_.wait(lock, done);
+    }
+    if (!status_ && interruptible && os::pending_interrupt() != 0) throw Interrupted(os::pending_interrupt());
+    return status_.has_value();
+  }
+
+  void send(int signal) {
+    service_->call([&] { child_->send(signal); });
+  }
+
+  void end() noexcept {
+    if (status()) return;
+    send(SIGTERM);
+    if (os::pending_interrupt() == 0 && wait(after(kTerminateGrace), false)) return;
+    send(SIGKILL);
+    wait(after(kTerminateGrace), false);  // bounded: a process that hangs in the kernel must not take us along
+  }
+
+ private:
+  void note_end(const ChildEnd& end) {
+    {
+      const std::scoped_lock lock(mutex_);
+      status_ = end.status;
+    }
+    changed_.notify_all();
+  }
+
+  const std::shared_ptr<Service> service_;
+  os::MemoryFile file_;
+  std::shared_ptr<Child> child_;  // service thread
+  Service::Key interrupt_key_ = 0;
+  int pid_ = 0;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<ExitStatus> status_;  // protected by mutex_
+};
+
+std::shared_ptr<ProcessState> start_process(std::uint32_t entry, std::string_view function,
+                                            std::span<const std::byte> arguments) {
+  require_init("spawn");
+  return std::make_shared<ProcessState>(entry, function, arguments);
+}
+
+SpawnedCall::SpawnedCall(ChildContext& context) {
+  std::uint64_t length = 0;
+  context.file.read_at(kLengthOffset, std::as_writable_bytes(std::span(&length, 1)));
+  arguments_.resize(length);
+  context.file.read_at(kArgumentsOffset, arguments_);
+}
+
+int SpawnedCall::report_uncaught(std::string_view function) noexcept {
+  std::string what = "an exception that is no std::exception";
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): `what` says it
+  }
+  std::fprintf(stderr, "drover: process %d, running %.*s, ended by an exception: %s\n", os::current_pid(),
+               static_cast<int>(function.size()), function.data(), what.c_str());
+  return EXIT_FAILURE;
+}
+
+}  // namespace worker
+
+Process::Process() noexcept = default;
+Process::Process(std::shared_ptr<worker::ProcessState> state) noexcept : state_(std::move(state)) {}
+Process::Process(Process&& other) noexcept = default;
+
+Process::~Process() {
+  if (state_) state_->end();
+}
+
+Process& Process::operator=(Process&& other) noexcept {
+  if (this == &other) return *this;
+  if (state_) state_->end();
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+worker::ProcessState& Process::state() const {
+  if (!state_) throw InvalidArgument("this Process is empty: it was moved from or never started");
+  return *state_;
+}
+
+int Process::pid() const { return state().pid(); }
+void Process::join() { state().wait({}, true); }
+bool Process::join_for(Duration duration) { return state().wait(worker::after(duration), true); }
+std::optional<ExitStatus> Process::exit_status() const { return state().status(); }
+void Process::terminate() { state().send(SIGTERM); }
+void Process::kill() { state().send(SIGKILL); }
+
+}  // namespace drover::inline v1
