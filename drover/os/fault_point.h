@@ -9,7 +9,7 @@ namespace drover::inline v1::os {
 #ifdef DROVER_FAULT_POINTS
 void fault_point() noexcept;
 
-/// Says what this process is ("parent", "worker"); only points of the role named in DROVER_FAULT count.
+/// Says what this process is ("parent", "child-7": incarnation 7); only points of the role in DROVER_FAULT count.
 void set_fault_role(const char* role) noexcept;
 #else
 inline void fault_point() noexcept {}

@@ -73,6 +73,7 @@ Child::Child(Service& service, ChildSpec spec)
         err_ = std::make_unique<OutputPump>(service_, std::move(err.read_end), 2);
         return process;
       }()) {
+  service_.guard_group(pid());
   key_ = service_.watch(process_.pidfd(), [this] { on_pidfd(); });
 }
 
@@ -91,6 +92,7 @@ void Child::on_pidfd() {
   const auto status = process_.try_reap();
   if (!status) return;
   ended_ = true;
+  service_.unguard_group(pid());
   service_.unwatch(process_.pidfd(), std::exchange(key_, 0));
   for (OutputPump* pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) pump->finish();

@@ -51,7 +51,7 @@ void check_launch_page(const os::MemoryFile& file) {
   os::Fd life(worker::kLifeDescriptor);
   os::die_with_parent(order->parent, life);
   life.reset();
-  os::set_fault_role("child");
+  os::set_fault_role(("child-" + std::to_string(order->incarnation)).c_str());
   os::leave_interrupts_to_parent();
   os::Fd segment(worker::kSegmentDescriptor);
   segment.set_close_on_exec();

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <future>
+#include <string>
 #include <utility>
 
 #include "drover/base/log.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr Service::Key kWake = 0;
 constexpr Service::Key kInterrupt = 1;
+constexpr int kGuardianStarts = 4;  // one that keeps dying is somebody's wish
 
 std::thread start_thread(std::function<void()> body) {
   const os::SignalBlock block;  // inherited by the new thread: no handler of the user's ever runs there
@@ -89,6 +91,36 @@ Service::Key Service::on_interrupt(Callback callback) {
   const Key key = next_key_++;
   interrupt_callbacks_[key] = std::move(callback);
   return key;
+}
+
+void Service::guard_group(int leader) {
+  guarded_groups_.insert(leader);
+  if (guardian_) return guardian_->watch_group(leader);
+  if (guarded_groups_.size() == 1) post([this] { start_guardian(); });  // after the workers, which somebody waits for
+}
+
+void Service::unguard_group(int leader) {
+  if (guarded_groups_.erase(leader) != 0 && guardian_) guardian_->forget_group(leader);
+}
+
+void Service::start_guardian() {
+  if (guardian_ || guardian_starts_ == kGuardianStarts) return;
+  ++guardian_starts_;
+  try {
+    guardian_.emplace(os::Guardian::start());
+    for (const int leader : guarded_groups_) guardian_->watch_group(leader);
+    guardian_key_ = watch(guardian_->pidfd(), [this] { on_guardian_end(); });
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, std::string("no guardian: if this program is killed, programs that its workers have started "
+                                      "stay behind: ") +
+                              error.what());
+  }
+}
+
+void Service::on_guardian_end() {
+  unwatch(guardian_->pidfd(), guardian_key_);
+  guardian_.reset();
+  start_guardian();
 }
 
 void Service::run() {

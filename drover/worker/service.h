@@ -6,10 +6,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "drover/os/epoll.h"
+#include "drover/os/guardian.h"
 #include "drover/os/signals.h"
 
 namespace drover::inline v1::worker {
@@ -43,6 +46,10 @@ class Service {
 
   // Service thread only.
 
+  /// Has the process group of a child killed when this process is gone. A guardian process is started soon for the first.
+  void guard_group(int leader);
+  void unguard_group(int leader);
+
   /// Calls `callback` while `fd` is readable. The descriptor must stay open until unwatch.
   Key watch(const os::Fd& fd, Callback callback);
   void unwatch(const os::Fd& fd, Key key);
@@ -64,6 +71,8 @@ class Service {
   void run_timers();
   void dispatch(Key key);
   os::Deadline next_deadline() const;
+  void start_guardian();
+  void on_guardian_end();
 
   os::Epoll epoll_;
   os::EventFd wake_;
@@ -79,6 +88,10 @@ class Service {
   std::map<Key, Callback> watched_;
   std::map<Key, Timer> timers_;
   std::map<Key, Callback> interrupt_callbacks_;
+  std::set<int> guarded_groups_;
+  std::optional<os::Guardian> guardian_;
+  Key guardian_key_ = 0;
+  int guardian_starts_ = 0;
   std::thread thread_;  // last: it uses all of the above
 };
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "drover/drover.h"
+
+namespace drover_test {
+
+/// The ways in which tasks and results travel.
+enum class Job { kOrdered, kUnordered, kChunked, kStream, kWide, kSpilled, kSubmit, kSubmitSpilled };
+
+struct JobName {
+  Job job;
+  const char* name;
+};
+inline constexpr JobName kJobs[] = {
+    {Job::kOrdered, "map-ordered"},      {Job::kUnordered, "map-unordered"}, {Job::kChunked, "map-chunked"},
+    {Job::kStream, "map-stream-inputs"}, {Job::kWide, "map-wide-results"},   {Job::kSpilled, "map-large-results"},
+    {Job::kSubmit, "submit"},            {Job::kSubmitSpilled, "submit-large"},
+};
+
+/// What became of each item of a job.
+struct Tally {
+  explicit Tally(std::size_t items) : delivered(items), lost(items) {}
+
+  std::vector<int> delivered;  ///< times its right result came
+  std::vector<int> lost;       ///< times it failed with WorkerLost
+  std::vector<std::string> problems;
+
+  std::size_t total_lost() const;
+  /// "" when each item came or was lost exactly once, and in order where that was asked for.
+  std::string complaint() const;
+};
+
+/// Runs `items` tasks with known answers and counts what comes back. Throws when the pool ends.
+Tally run_job(drover::Pool& pool, Job job, std::size_t items, std::size_t retries);
+
+}  // namespace drover_test
