@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <system_error>
 
 #include <poll.h>
@@ -53,10 +52,10 @@ Guardian Guardian::start() {
   Pipe pipe = make_pipe();
   const Fd owner = own_pidfd();
   ChildProcess process = ChildProcess::spawn({
-      .program = "/proc/self/fd/" + std::to_string(image.get()),
+      .program = "/proc/self/fd/2",  // where the last of the descriptors below is by then
       .arguments = {"drover-guardian"},
       .environment = {},
-      .descriptors = {pipe.read_end.get(), owner.get()},
+      .descriptors = {pipe.read_end.get(), owner.get(), image.get()},
   });
   pipe.write_end.set_nonblocking();  // a guardian that was stopped must not stop us
   return {std::move(pipe.write_end), std::move(process)};

@@ -40,11 +40,8 @@ bool survives_kill_at(int point, Job job, std::size_t workers, std::size_t retri
     EXPECT_TRUE(eventually(seconds(10), [&] { return restarts(pool) == 1; })) << "the worker was not replaced";
   }
   EXPECT_LE(restarts(pool), 1U);
-  if (restarts(pool) == 0) {
-    bool later = eventually(seconds(1), [&] { return restarts(pool) != 0; });
-    std::printf("no kill at %d; later %d; pid %d\n", point, later, pool.stats().workers[0].pid);
-  }
-  return restarts(pool) != 0;
+  // A worker that died after its last item may not have been reaped yet.
+  return eventually(std::chrono::milliseconds(100), [&] { return restarts(pool) != 0; });
 }
 
 class KillWorkerPoints : public testing::TestWithParam<JobName> {};
