@@ -13,11 +13,13 @@
 #include "drover/base/errors.h"
 
 namespace drover::inline v1::os {
+
+std::atomic<int> detail::pending_interrupt{0};
+
 namespace {
 
 constexpr std::array kInterrupts = {SIGINT, SIGTERM};
 
-std::atomic<int> pending{0};
 std::atomic<const EventFd*> listener{nullptr};
 std::terminate_handler previous_terminate = nullptr;
 
@@ -44,7 +46,7 @@ void on_interrupt(int signal) {
     ::raise(signal);  // delivered when this handler returns
     return;
   }
-  pending = signal;
+  detail::pending_interrupt = signal;
   for (const int each : kInterrupts) restore_default(each);
   event->signal();
 }
@@ -82,8 +84,6 @@ void install_interrupt_handlers() {
     if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) set_handler(signal, on_interrupt);
   }
 }
-
-int pending_interrupt() noexcept { return pending.load(std::memory_order_relaxed); }
 
 InterruptListener::InterruptListener(const EventFd& event) noexcept { listener = &event; }
 

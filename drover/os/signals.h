@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+
 #include "drover/os/fd.h"
 
 namespace drover::inline v1::os {
@@ -13,8 +15,12 @@ namespace drover::inline v1::os {
 /// end the process by that signal. Idempotent.
 void install_interrupt_handlers();
 
+namespace detail {
+extern std::atomic<int> pending_interrupt;
+}
+
 /// The signal that came, or 0. Stays until the process ends. Async-signal-safe.
-int pending_interrupt() noexcept;
+inline int pending_interrupt() noexcept { return detail::pending_interrupt.load(std::memory_order_relaxed); }
 
 /// While it lives, `event` is signalled when a signal comes. At most one at a time in a process.
 class InterruptListener {

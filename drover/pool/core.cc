@@ -31,8 +31,9 @@ void write_options(PoolSegment& segment, const PoolOptions& options) {
   header.initializer_offset = segment.store(options.initializer.arguments());
 }
 
-std::uint32_t board_capacity(std::uint32_t stride) noexcept {
-  return stride == sizeof(InputEntry) ? PoolCore::kInputCapacity : PoolCore::kIndexCapacity;
+std::uint32_t lane_capacity(std::uint32_t stride, std::size_t lanes) noexcept {
+  const std::uint32_t all = stride == sizeof(InputEntry) ? PoolCore::kInputCapacity : PoolCore::kIndexCapacity;
+  return all / std::bit_ceil(static_cast<std::uint32_t>(lanes));
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ PoolCore::PoolCore(const PoolOptions& options)
       crew_((write_options(segment_, options), service_), segment_, options, *this),
       submits_(*this) {
   submits_.open();
-  service_->call([this] { interrupt_key_ = service_->on_interrupt([this] { tell_news(); }); });
+  service_->call([this] { interrupt_key_ = service_->on_interrupt([this] { interrupted(); }); });
   try {
     crew_.start();
   } catch (...) {
@@ -66,7 +67,7 @@ void PoolCore::close() noexcept {
   }
   tell_news();
   release_producers();
-  crew_.stop(os::pending_interrupt() != 0 ? Duration(0) : grace_);
+  crew_.stop(grace_);
   submits_.cancel_all();
   tell_news();
   service_->call([this] { service_->remove_on_interrupt(interrupt_key_); });
@@ -117,18 +118,23 @@ std::size_t PoolCore::choose_slot(std::uint32_t stride) const {
   return unused != kMaxJobs ? unused : other;
 }
 
+/// A slot keeps its memory, warm, for the next job of the same kind.
 void PoolCore::give_regions(JobSlot& slot, std::uint32_t stride) {
-  BoardPlace& board = slot.boards[0];
-  if (board.stride == stride) return;
-  const std::uint32_t capacity = board_capacity(stride);
-  const std::uint64_t offset = segment_.append(std::uint64_t{capacity} * stride);
+  if (slot.boards[0].stride == stride) return;
+  const std::size_t lanes = std::min(crew_.size(), kMaxLanes);
+  const std::uint32_t capacity = lane_capacity(stride, lanes);
+  const std::uint64_t lane_bytes = std::uint64_t{capacity} * stride;
+  const std::uint64_t offset = segment_.append(lanes * lane_bytes);
   if (slot.rings.capacity == 0) {
     slot.rings.offset = segment_.append((sizeof(shm::RingHeader) + kRingCapacity) * crew_.size());
     slot.rings.capacity = kRingCapacity;
   }
-  board.offset = offset;
-  board.capacity = capacity;
-  board.stride = stride;
+  for (std::size_t i = 0; i < lanes; ++i) {
+    slot.boards[i].offset = offset + i * lane_bytes;
+    slot.boards[i].capacity = capacity;
+    slot.boards[i].stride = stride;
+  }
+  slot.board_count.store(static_cast<std::uint32_t>(lanes), std::memory_order_relaxed);
 }
 
 std::size_t PoolCore::open_job(const JobParameters& parameters) {
@@ -144,8 +150,7 @@ std::size_t PoolCore::open_job(const JobParameters& parameters) {
   slot.base = parameters.base;
   slot.timeout_ns = parameters.timeout_ns;
   slot.closed.store(closed_ ? 1 : 0, std::memory_order_relaxed);
-  slot.board_count.store(1, std::memory_order_relaxed);
-  slot.boards[0].tail.store(0, std::memory_order_relaxed);
+  for (BoardPlace& board : slot.boards) board.tail.store(0, std::memory_order_relaxed);
   slot.generation.fetch_add(1, std::memory_order_release);
   header().active_jobs.fetch_or(std::uint64_t{1} << job, std::memory_order_seq_cst);
   jobs_in_use_ |= std::uint64_t{1} << job;
@@ -180,6 +185,11 @@ void PoolCore::sweep() noexcept {
 void PoolCore::tell_news() noexcept {
   news_.fetch_add(1, std::memory_order_acq_rel);
   waiters_.poke_all();
+}
+
+void PoolCore::interrupted() noexcept {
+  crew_.interrupt();
+  tell_news();
 }
 
 void PoolCore::worker_died(const WorkerDeath& death) noexcept {

@@ -34,8 +34,9 @@ struct JobParameters {
 class PoolCore final : public Crew::Listener {
  public:
   static constexpr std::uint32_t kRingCapacity = 256 * 1024;
-  static constexpr std::uint32_t kIndexCapacity = 8192;  ///< board entries of a map over an index range
+  static constexpr std::uint32_t kIndexCapacity = 8192;  ///< entries in all lanes of a map over an index range
   static constexpr std::uint32_t kInputCapacity = 1024;  ///< of any other map
+  static constexpr std::size_t kMaxLanes = 16;
 
   explicit PoolCore(const PoolOptions& options);
   ~PoolCore();
@@ -73,14 +74,10 @@ class PoolCore final : public Crew::Listener {
   PoolStats stats();
 
  private:
-  /// Memory that a job slot keeps from one job to the next.
-  struct JobRegions {
-    std::uint32_t stride = 0;  ///< 0: none yet
-  };
-
   void worker_died(const WorkerDeath& death) noexcept override;
   void crew_failed(std::exception_ptr reason) noexcept override;
   void tell_news() noexcept;
+  void interrupted() noexcept;
   void sweep() noexcept;
   void release_producers() noexcept;
   std::size_t choose_slot(std::uint32_t stride) const;

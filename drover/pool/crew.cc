@@ -8,6 +8,7 @@
 #include "drover/base/errors.h"
 #include "drover/base/log.h"
 #include "drover/os/memory.h"
+#include "drover/os/signals.h"
 #include "drover/pool/chunk_call.h"
 #include "drover/pool/worker_loop.h"
 
@@ -57,6 +58,7 @@ Crew::Crew(std::shared_ptr<worker::Service> service, PoolSegment& segment, const
       segment_(segment),
       header_(segment.header()),
       listener_(listener),
+      size_(header_.worker_count),
       output_(options.output),
       environment_(inner_thread_limits(header_.cores, header_.worker_count)),
       members_(header_.worker_count) {}
@@ -171,13 +173,19 @@ void Crew::stop(Duration grace) noexcept {
   });
   const auto all_gone = [this] { return living() == 0; };
   std::unique_lock lock(mutex_);
-  if (ended_.wait_for(lock, grace, all_gone)) return;
+  ended_.wait_for(lock, grace, [&] { return all_gone() || os::pending_interrupt() != 0; });
+  if (all_gone()) return;
   lock.unlock();
   service_->call([this] { kill_all(); });
   lock.lock();
   if (ended_.wait_for(lock, kKillPatience, all_gone)) return;
   lock.unlock();
   service_->call([this] { members_.clear(); });
+}
+
+void Crew::interrupt() noexcept {
+  const std::scoped_lock lock(mutex_);
+  ended_.notify_all();
 }
 
 void Crew::wake(std::size_t tasks) noexcept {

@@ -57,10 +57,13 @@ class Crew {
 
   /// Starts all. Throws, with none left, when a process cannot be started.
   void start();
-  /// Lets the workers finish what they run, kills those that have not ended after `grace`, and reaps all. Idempotent.
+  /// Lets the workers finish what they run, kills those that have not ended after `grace` (or when a signal comes), and
+  /// reaps all. Idempotent.
   void stop(Duration grace) noexcept;
+  /// A signal has come: a stop that is going on has no patience any more.
+  void interrupt() noexcept;
 
-  std::size_t size() const noexcept { return header_.worker_count; }
+  std::size_t size() const noexcept { return size_; }
   /// Tells up to `tasks` sleeping workers that something is armed. After the arming.
   void wake(std::size_t tasks) noexcept;
   /// Whether the calling thread and all workers that are awake have a core each.
@@ -100,6 +103,7 @@ class Crew {
   PoolSegment& segment_;
   PoolHeader& header_;
   Listener& listener_;
+  const std::size_t size_;  ///< of our own: a worker can write over the header
   const Output output_;
   const std::vector<std::string> environment_;
 

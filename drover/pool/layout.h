@@ -34,7 +34,8 @@ struct RingsPlace {
 };
 
 struct JobSlot {
-  static constexpr std::size_t kMaxBoards = 24;  ///< each twice the size of the one before
+  /// Of the submit queue each is twice the size of the one before; of a map all are alike, the lanes of the workers.
+  static constexpr std::size_t kMaxBoards = 24;
 
   /// Changes with each job that takes the slot, after all below is written.
   alignas(64) std::atomic<std::uint32_t> generation;

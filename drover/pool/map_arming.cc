@@ -29,7 +29,7 @@ void MapJob::refill() {
     ++armed;
   }
   if (armed == 0) return;
-  board_.set_tail(tail_);
+  for (const Lane& lane : lanes_) lane.board.set_tail(lane.tail);
   core_->crew().wake(armed);
 }
 
@@ -60,11 +60,14 @@ std::uint32_t MapJob::auto_chunk_size() const noexcept {
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(count, 1));
 }
 
-/// Moves the tail to a position whose chunk is finished.
+/// Chooses the lane that is armed next, in turn, and moves its tail to a position whose chunk is finished.
 bool MapJob::find_free_position() noexcept {
-  if (busy_positions_ == chunks_.size()) return false;
-  for (std::size_t tried = 0; tried < chunks_.size(); ++tried, ++tail_) {
-    if (chunks_[tail_ & (chunks_.size() - 1)].count == 0) return true;
+  for (std::size_t tried = 0; tried < lanes_.size(); ++tried) {
+    lane_ = lane_ + 1 == lanes_.size() ? 0 : lane_ + 1;
+    Lane& lane = lanes_[lane_];
+    if (lane.busy == lane.board.capacity()) continue;
+    while (chunks_[lane.position()].count != 0) ++lane.tail;
+    return true;
   }
   return false;
 }
@@ -72,11 +75,10 @@ bool MapJob::find_free_position() noexcept {
 void MapJob::free_position(std::size_t position) noexcept {
   chunks_[position].count = 0;
   --busy_positions_;
-  if (!spec_.job.indexed) {
-    auto& entry = *reinterpret_cast<InputEntry*>(board_.entry(position));
-    if (entry.spill != 0) core_->segment().discard(std::exchange(entry.spill, 0), os::round_to_page(entry.length));
-  }
-  board_.word(position).store(shm::state::kFree, std::memory_order_relaxed);
+  --lane_of(position).busy;
+  if (spec_.job.indexed) return;
+  auto& input = *reinterpret_cast<InputEntry*>(entry(position));
+  if (input.spill != 0) core_->segment().discard(std::exchange(input.spill, 0), os::round_to_page(input.length));
 }
 
 bool MapJob::arm_indexed(std::uint32_t count) {
@@ -88,24 +90,24 @@ bool MapJob::arm_indexed(std::uint32_t count) {
 }
 
 bool MapJob::arm_encoded(std::uint32_t count) {
-  auto& entry = *reinterpret_cast<InputEntry*>(board_.entry(tail_));
-  entry.spill = 0;
-  entry.skip = 0;
-  const std::uint32_t encoded = encode_inputs(entry, count);
+  auto& input = *reinterpret_cast<InputEntry*>(entry(lanes_[lane_].position()));
+  input.spill = 0;
+  input.skip = 0;
+  const std::uint32_t encoded = encode_inputs(input, count);
   if (encoded == 0) return false;
   finish_arming(encoded);
   return true;
 }
 
 void MapJob::finish_arming(std::uint32_t count) {
-  const std::uint64_t position = tail_ & (chunks_.size() - 1);
-  auto& entry = *reinterpret_cast<ChunkEntry*>(board_.entry(position));
-  entry.first = next_input_;
-  entry.count = count;
-  chunks_[position] = {.first = next_input_, .count = count, .done = 0, .attempts = 0};
+  Lane& lane = lanes_[lane_];
+  auto& armed = *reinterpret_cast<ChunkEntry*>(lane.board.entry(lane.tail));
+  armed.first = next_input_;
+  armed.count = count;
+  chunks_[lane.position()] = {.first = next_input_, .count = count, .done = 0, .attempts = 0};
+  lane.board.arm(lane.tail++);
+  ++lane.busy;
   ++busy_positions_;
-  board_.arm(position);
-  ++tail_;
   next_input_ += count;
   in_flight_ += count;
 }

@@ -15,9 +15,9 @@ void MapJob::bury_the_dead() {
   drain_rings();
   for (std::uint32_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
-    const std::uint32_t word = board_.word(position).load(std::memory_order_acquire);
-    if (state::phase(word) == state::kClaimed && roster.is_dead(state::owner(word))) {
-      lose_chunk(position, state::owner(word));
+    const std::uint32_t seen = word(position).load(std::memory_order_acquire);
+    if (state::phase(seen) == state::kClaimed && roster.is_dead(state::owner(seen))) {
+      lose_chunk(position, state::owner(seen));
     }
   }
 }
@@ -29,17 +29,18 @@ void MapJob::drain_rings() {
     for (;;) {
       const auto next = rings_[i].peek(record);
       if (next == shm::RingConsumer::Next::kEmpty) break;
-      const auto index = next == shm::RingConsumer::Next::kRecord ? count_record(record) : std::nullopt;
-      if (!index) {
+      Chunk* const chunk = next == shm::RingConsumer::Next::kRecord ? chunk_of(record) : nullptr;
+      if (chunk == nullptr) {
         distrust(static_cast<std::uint32_t>(i));
         break;
       }
-      rings_[i].pop();
       if (!closed_) {
-        store(record, *index);
+        store(record, chunk->first + chunk->done);
       } else if (record.spill_length != 0) {
         core_->segment().discard(record.spill_offset, os::round_to_page(record.spill_length));
       }
+      rings_[i].pop();
+      finish_item(*chunk, record.header.position);
     }
     rings_[i].release();
   }
@@ -65,13 +66,13 @@ void MapJob::lose_chunk(std::uint32_t position, std::uint32_t incarnation) {
 }
 
 void MapJob::rearm_rest(std::uint32_t position, Chunk& chunk) {
-  auto& entry = *reinterpret_cast<ChunkEntry*>(board_.entry(position));
-  if (!spec_.job.indexed) reinterpret_cast<InputEntry&>(entry).skip += chunk.done;
+  auto& armed = *reinterpret_cast<ChunkEntry*>(entry(position));
+  if (!spec_.job.indexed) reinterpret_cast<InputEntry&>(armed).skip += chunk.done;
   chunk.first += chunk.done;
   chunk.count -= std::exchange(chunk.done, 0);
-  entry.first = chunk.first;
-  entry.count = chunk.count;
-  board_.arm(position);
+  armed.first = chunk.first;
+  armed.count = chunk.count;
+  lane_of(position).board.arm(position);
   slot_.rescan.fetch_add(1, std::memory_order_release);
   core_->crew().wake(1);
 }

@@ -31,12 +31,6 @@ std::uint64_t largest_window(const MapSpec& spec, std::size_t workers) {
   return std::max<std::uint64_t>(items, first_window(spec, workers));
 }
 
-shm::Board board_of(PoolCore& core, std::size_t job) {
-  BoardPlace& place = core.header().jobs[job].boards[0];
-  std::byte* const entries = core.segment().map(place.offset, std::uint64_t{place.capacity} * place.stride);
-  return {entries, place.stride, place.capacity, &place.tail};
-}
-
 void ring_doorbell(void* doorbell) { static_cast<shm::Doorbell*>(doorbell)->ring_anyway(); }
 
 }  // namespace
@@ -47,11 +41,16 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
       source_(std::move(source)),
       job_(core_->open_job(spec_.job)),
       slot_(core_->header().jobs[job_]),
-      board_(board_of(*core_, job_)),
-      chunks_(board_.capacity()),
       deaths_seen_(core_->deaths()),
       window_(first_window(spec_, core_->crew().size())),
       largest_window_(largest_window(spec_, core_->crew().size())) {
+  for (std::size_t i = 0; i < slot_.board_count.load(std::memory_order_relaxed); ++i) {
+    BoardPlace& place = slot_.boards[i];
+    std::byte* const entries = core_->segment().map(place.offset, std::uint64_t{place.capacity} * place.stride);
+    lanes_.push_back({.board = {entries, place.stride, place.capacity, &place.tail}, .first = chunks_.size()});
+    chunks_.resize(chunks_.size() + place.capacity);
+  }
+  lane_shift_ = std::countr_zero(lanes_[0].board.capacity());
   const std::size_t workers = core_->crew().size();
   const std::uint64_t stride = sizeof(shm::RingHeader) + slot_.rings.capacity;
   std::byte* const rings = core_->segment().map(slot_.rings.offset, os::round_to_page(stride * workers));
@@ -74,23 +73,20 @@ MapPtr start_map(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<I
 }
 
 MapJob::~MapJob() {
-  forget_item();
+  forget_given();
   for (const Stored& stored : stored_) {
     if (stored.spill_length != 0) core_->segment().discard(stored.spill_offset, os::round_to_page(stored.spill_length));
   }
 }
 
-const MapItem* MapJob::next() {
-  forget_item();
-  if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
+std::span<const MapItem> MapJob::next() {
+  if (holds_given_) forget_given();
+  batch_size_ = 0;
   if (rings_[ring_].worth_releasing()) rings_[ring_].release();
-  if (more_inputs() && low()) refill();
   for (;;) {
-    if (deliver_stored() || deliver_from_rings()) {
-      --in_flight_;
-      ++delivered_;
-      return &item_;
-    }
+    if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
+    top_up();
+    if (deliver_stored() || deliver_from_rings()) return std::span(batch_).first(batch_size_);
     if (core_->deaths() != deaths_seen_) {
       bury_the_dead();
       continue;
@@ -98,14 +94,14 @@ const MapItem* MapJob::next() {
     refill();
     if (in_flight_ == 0 && !more_inputs()) {
       if (input_error_) std::rethrow_exception(std::exchange(input_error_, nullptr));
-      return nullptr;
+      return {};
     }
     wait();
   }
 }
 
-void MapJob::forget_item() noexcept {
-  item_ = {};
+void MapJob::forget_given() noexcept {
+  holds_given_ = false;
   given_ = {};
   if (given_spill_length_ == 0) return;
   given_spill_ = {};
@@ -116,53 +112,63 @@ bool MapJob::deliver_stored() {
   if (stored_.empty()) return false;
   if (spec_.options.ordered && !stored_.front().there) return false;
   given_ = std::move(stored_.front());
+  holds_given_ = true;
   stored_.pop_front();
   ++next_index_;
   stored_bytes_ -= given_.bytes.size();
-  item_.index = given_.index;
-  item_.error = given_.error;
-  item_.bytes = given_.bytes;
-  if (given_.spill_length == 0) return true;
-  given_spill_offset_ = given_.spill_offset;
-  given_spill_length_ = given_.spill_length;
-  given_spill_ = map_spilled(core_->segment(), given_spill_offset_, given_spill_length_);
-  item_.bytes = {given_spill_.data(), given_spill_length_};
+  MapItem& item = batch_[batch_size_++];
+  item = {.index = given_.index, .bytes = given_.bytes, .failed = false};
+  if (given_.spill_length != 0) {
+    given_spill_offset_ = given_.spill_offset;
+    given_spill_length_ = given_.spill_length;
+    try {
+      given_spill_ = map_spilled(core_->segment(), given_spill_offset_, given_spill_length_);
+      item.bytes = {given_spill_.data(), given_spill_length_};
+    } catch (...) {
+      given_.error = std::current_exception();
+    }
+  }
+  item.failed = given_.error != nullptr;
   return true;
 }
 
 bool MapJob::deliver_from_rings() {
-  for (std::size_t tried = 0; tried < rings_.size();) {
-    shm::RingConsumer& ring = rings_[ring_];
-    shm::Record record;
-    const auto next = ring.peek(record);
-    const auto index = next == shm::RingConsumer::Next::kRecord ? count_record(record) : std::nullopt;
-    if (!index) {
-      if (next != shm::RingConsumer::Next::kEmpty) distrust(static_cast<std::uint32_t>(ring_));
-      ring.release();
-      ring_ = ring_ + 1 == rings_.size() ? 0 : ring_ + 1;
-      ++tried;
-      continue;
-    }
-    ring.pop();
-    const bool in_turn = !spec_.options.ordered || *index == next_index_;
-    if (in_turn && record.kind() != Kind::kSpilled) {
-      deliver(record, *index);
-      return true;
-    }
-    store(record, *index);
-    if (deliver_stored()) return true;
+  for (std::size_t tried = 0; tried < rings_.size(); ++tried) {
+    const auto next = take_batch(rings_[ring_]);
+    if (batch_size_ != 0) return true;
+    if (next == shm::RingConsumer::Next::kCorrupt) distrust(static_cast<std::uint32_t>(ring_));
+    rings_[ring_].release();
+    ring_ = ring_ + 1 == rings_.size() ? 0 : ring_ + 1;
   }
   return false;
 }
 
-void MapJob::deliver(const shm::Record& record, std::uint64_t index) {
-  if (spec_.options.ordered) {
-    ++next_index_;
-    if (!stored_.empty()) stored_.pop_front();  // its place, which nothing was put into
+/// Takes results out of a ring: as many as can be read where they lie, else one.
+shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
+  shm::Record record;
+  for (;;) {
+    const auto next = ring.peek(record);
+    if (next != shm::RingConsumer::Next::kRecord) return next;
+    Chunk* const chunk = chunk_of(record);
+    if (chunk == nullptr) return shm::RingConsumer::Next::kCorrupt;
+    const std::uint64_t index = chunk->first + chunk->done;
+    const bool plain = record.kind() == Kind::kValue || record.kind() == Kind::kSized;
+    const bool in_place = plain && (!spec_.options.ordered || index == next_index_);
+    if (!in_place && batch_size_ != 0) return next;
+    if (!in_place) store(record, index);
+    ring.pop();
+    finish_item(*chunk, record.header.position);
+    if (!in_place) {
+      if (deliver_stored()) return next;
+      continue;
+    }
+    if (spec_.options.ordered) {
+      ++next_index_;
+      if (!stored_.empty()) stored_.pop_front();  // its place, which nothing was put into
+    }
+    batch_[batch_size_++] = {.index = index, .bytes = record.payload, .failed = false};
+    if (batch_size_ == batch_.size()) return next;
   }
-  item_.index = index;
-  item_.bytes = record.payload;
-  if (record.kind() == Kind::kError) item_.error = wire::decode_exception(record.payload);
 }
 
 void MapJob::store(const shm::Record& record, std::uint64_t index) {
@@ -188,15 +194,16 @@ void MapJob::store_error(std::uint64_t index, std::exception_ptr error) {
   (spec_.options.ordered ? stored_[index - next_index_] : stored_.back()).error = std::move(error);
 }
 
-/// The input index of a record, counted as finished; nullopt when the record cannot be true.
-std::optional<std::uint64_t> MapJob::count_record(const shm::Record& record) {
-  if (record.header.position >= chunks_.size()) return std::nullopt;
+/// The chunk whose next unfinished item the record is the result of; nullptr when the record cannot be true.
+MapJob::Chunk* MapJob::chunk_of(const shm::Record& record) noexcept {
+  if (record.header.position >= chunks_.size()) return nullptr;
   Chunk& chunk = chunks_[record.header.position];
-  if (chunk.done >= chunk.count || (chunk.done & 0xffffff) != record.header.item) return std::nullopt;
-  const std::uint64_t index = chunk.first + chunk.done;
+  return chunk.done < chunk.count && chunk.done == record.header.item ? &chunk : nullptr;
+}
+
+void MapJob::finish_item(Chunk& chunk, std::size_t position) noexcept {
   chunk.attempts = 0;
-  if (++chunk.done == chunk.count) free_position(record.header.position);
-  return index;
+  if (++chunk.done == chunk.count) free_position(position);
 }
 
 void MapJob::release_rings() noexcept {
@@ -234,12 +241,12 @@ void MapJob::close() noexcept {
   closed_ = true;
   input_ended_ = true;
   has_encoded_ = false;
-  forget_item();
+  forget_given();
   slot_.closed.store(1, std::memory_order_seq_cst);
   for (std::size_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
-    std::uint32_t word = shm::state::kArmed;
-    if (board_.word(position).compare_exchange_strong(word, shm::state::kFree)) free_position(position);
+    std::uint32_t armed = shm::state::kArmed;
+    if (word(position).compare_exchange_strong(armed, shm::state::kFree)) free_position(position);
   }
   for (shm::RingConsumer& ring : rings_) ring.nudge();
 }
@@ -250,7 +257,7 @@ bool MapJob::finished_after_close() noexcept {
   bool finished = true;
   for (std::size_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
-    const std::uint32_t seen = board_.word(position).load(std::memory_order_acquire);
+    const std::uint32_t seen = word(position).load(std::memory_order_acquire);
     const bool ended = shm::state::phase(seen) != shm::state::kClaimed || roster.is_dead(shm::state::owner(seen));
     if (ended) free_position(position);
     finished = finished && ended;

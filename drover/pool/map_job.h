@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -36,7 +37,7 @@ struct MapSpec {
 struct MapItem {
   std::uint64_t index = 0;
   std::span<const std::byte> bytes;
-  std::exception_ptr error;  ///< set: there are no bytes
+  bool failed = false;  ///< there are no bytes; MapJob::error() has the reason
 };
 
 /// A map without types: arms inputs, reads results out of the rings, accounts for the dead. It belongs to the thread
@@ -50,9 +51,21 @@ class MapJob {
   MapJob(const MapJob&) = delete;
   MapJob& operator=(const MapJob&) = delete;
 
-  /// The next result, or nullptr at the end; valid until the next call. Throws what the range of inputs threw, once all
-  /// inputs before are delivered; Interrupted; why the pool has ended.
-  const MapItem* next();
+  /// The next results, at least one but at the end; valid until the next call. An item that failed comes alone. Throws
+  /// what the range of inputs threw, once all inputs before are delivered; Interrupted; why the pool has ended.
+  std::span<const MapItem> next();
+  /// The consumer has done with one of them.
+  void count_delivered() noexcept {
+    --in_flight_;
+    ++delivered_;
+  }
+  /// Sees to it that the workers do not run dry while a batch is being consumed. Throws OutOfMemory.
+  void top_up() {
+    if (more_inputs() && low()) refill();
+  }
+
+  /// Why the item that next() gave out failed.
+  const std::exception_ptr& error() const noexcept { return given_.error; }
 
   /// Nobody reads on: cancels what no worker has claimed.
   void close() noexcept;
@@ -70,6 +83,14 @@ class MapJob {
     std::uint32_t done = 0;
     std::uint32_t attempts = 0;  ///< deaths that the item after the done ones has seen
   };
+  /// A board, and how many of its positions were passed in arming.
+  struct Lane {
+    shm::Board board;
+    std::size_t first = 0;  ///< its first position among those of all lanes
+    std::uint64_t tail = 0;
+    std::size_t busy = 0;
+    std::size_t position() const noexcept { return first + (tail & (board.capacity() - 1)); }
+  };
   /// A result that was taken out of its ring before its turn.
   struct Stored {
     std::uint64_t index = 0;
@@ -82,13 +103,16 @@ class MapJob {
   // map_job.cc: the consumer
   bool deliver_stored();
   bool deliver_from_rings();
-  void deliver(const shm::Record& record, std::uint64_t index);
-  void deliver(Stored& stored);
+  shm::RingConsumer::Next take_batch(shm::RingConsumer& ring);
   void store(const shm::Record& record, std::uint64_t index);
   void store_error(std::uint64_t index, std::exception_ptr error);
-  void forget_item() noexcept;
-  std::optional<std::uint64_t> count_record(const shm::Record& record);
+  void forget_given() noexcept;
+  Chunk* chunk_of(const shm::Record& record) noexcept;
+  void finish_item(Chunk& chunk, std::size_t position) noexcept;
   void release_rings() noexcept;
+  Lane& lane_of(std::size_t position) noexcept { return lanes_[position >> lane_shift_]; }
+  std::atomic<std::uint32_t>& word(std::size_t position) noexcept { return lane_of(position).board.word(position); }
+  std::byte* entry(std::size_t position) noexcept { return lane_of(position).board.entry(position); }
   bool low() const noexcept { return in_flight_ <= window_ / 2 && busy_positions_ <= chunks_.size() / 2; }
   bool something_to_do() noexcept;
   void wait();
@@ -120,11 +144,14 @@ class MapJob {
   const std::unique_ptr<InputSource> source_;
   const std::size_t job_;
   JobSlot& slot_;
-  const shm::Board board_;
+  std::vector<Lane> lanes_;
+  int lane_shift_ = 0;  ///< log2 of a lane's capacity
   std::vector<shm::RingConsumer> rings_;
   std::vector<Chunk> chunks_;  ///< by board position
 
-  MapItem item_;  ///< what next() gave out
+  std::array<MapItem, 64> batch_;  ///< what next() gave out
+  std::size_t batch_size_ = 0;
+  bool holds_given_ = false;
   Stored given_;  ///< what its bytes lie in, when not in a ring
   os::Mapping given_spill_;
   std::uint64_t given_spill_offset_ = 0, given_spill_length_ = 0;
@@ -135,7 +162,7 @@ class MapJob {
   std::uint64_t next_index_ = 0;  ///< ordered: the item that comes next
   std::size_t stored_bytes_ = 0;
 
-  std::uint64_t tail_ = 0;  ///< board positions passed
+  std::size_t lane_ = 0;  ///< the one that was armed last
   std::size_t busy_positions_ = 0;
   std::uint64_t next_input_ = 0;  ///< inputs armed so far
   std::uint64_t in_flight_ = 0;   ///< armed, and not yet delivered

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "drover/os/signals.h"
 #include "drover/pool/map_job.h"
 #include "drover/wire/arguments.h"
 
@@ -94,29 +96,41 @@ class [[nodiscard]] Results {
 
  private:
   void advance() {
+    if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
     started_ = true;
     looked_at_ = false;
     value_.reset();
-    item_ = nullptr;
-    item_ = map_->next();
+    if (item_ != nullptr) {
+      map_->count_delivered();
+      if (++item_ != end_) return map_->top_up();
+      item_ = nullptr;
+    }
+    const std::span<const detail::MapItem> batch = map_->next();
+    item_ = batch.empty() ? nullptr : batch.data();
+    end_ = batch.data() + batch.size();
   }
 
   T&& value() {
     looked_at_ = true;
-    if (item_->error) std::rethrow_exception(item_->error);
-    if (!value_) {
-      if constexpr (std::is_same_v<T, std::monostate>) {
-        value_.emplace();
-      } else {
-        wire::Reader reader(item_->bytes);
-        value_.emplace(wire::decode<T>(reader));
-      }
-    }
+    if (item_->failed) std::rethrow_exception(map_->error());
+    if (!value_) decode();
     return std::move(*value_);
   }
 
+  void decode() {
+    if constexpr (std::is_same_v<T, std::monostate>) {
+      value_.emplace();
+    } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+      std::memcpy(&value_.emplace(), item_->bytes.data(), sizeof(T));
+    } else {
+      wire::Reader reader(item_->bytes);
+      value_.emplace(wire::decode<T>(reader));
+    }
+  }
+
   detail::MapPtr map_;
-  const detail::MapItem* item_ = nullptr;
+  const detail::MapItem* item_ = nullptr;  ///< in a batch that ends at end_; nullptr at the end of all
+  const detail::MapItem* end_ = nullptr;
   std::optional<T> value_;
   bool started_ = false;
   bool looked_at_ = false;

@@ -61,14 +61,13 @@ bool WorkerLoop::serve(std::size_t job) {
   JobSlot& slot = header_.jobs[job];
   JobView& view = views_[job];
   refresh(job, view);
-  std::byte* entry = nullptr;
-  std::uint32_t position = 0;
-  if (!claim(view, slot, entry, position)) return false;
+  Claim claim;
+  if (!(job == kSubmitJob ? claim_from_chain(view, slot, claim) : claim_from_lanes(view, claim))) return false;
   refresh(job, view);  // the slot may have gone to another job between the look at it and the claim
   if (job == kSubmitJob) {
-    run_task(*reinterpret_cast<SubmitEntry*>(entry));
+    run_task(*reinterpret_cast<SubmitEntry*>(claim.entry));
   } else {
-    run_chunk(slot, view, *reinterpret_cast<ChunkEntry*>(entry), position);
+    run_chunk(slot, view, claim);
   }
   return true;
 }
@@ -85,6 +84,7 @@ void WorkerLoop::refresh(std::size_t job, JobView& view) {
       std::byte* const rings = segment_.map(slot.rings.offset, os::round_to_page(stride * header_.worker_count));
       std::byte* const mine = rings + stride * slot_;
       view.ring = {reinterpret_cast<shm::RingHeader*>(mine), mine + sizeof(shm::RingHeader), slot.rings.capacity};
+      view.thunk = wire::program_functions().thunk(slot.function);
     }
     view.rescan = rescan;
     view.generation = generation;
@@ -105,17 +105,32 @@ void WorkerLoop::map_boards(JobSlot& slot, JobView& view) {
   }
 }
 
-bool WorkerLoop::claim(JobView& view, JobSlot& slot, std::byte*& entry, std::uint32_t& position) {
+/// A map's boards are lanes: each worker has one that it looks at first, so that workers rarely meet at a cache line.
+bool WorkerLoop::claim_from_lanes(JobView& view, Claim& claim) {
+  const std::size_t lanes = view.boards.size();
+  std::size_t lane = lanes == 0 ? 0 : slot_ % lanes;
+  for (std::size_t tried = 0; tried < lanes; ++tried) {
+    std::uint64_t found = 0;
+    if (view.cursors[lane].claim(view.boards[lane], incarnation_, found)) {
+      claim.entry = view.boards[lane].entry(found);
+      claim.position = static_cast<std::uint32_t>(lane * view.boards[lane].capacity() + found);
+      return true;
+    }
+    lane = lane + 1 == lanes ? 0 : lane + 1;
+  }
+  return false;
+}
+
+/// The submit queue's boards follow each other: each was made when the one before was full.
+bool WorkerLoop::claim_from_chain(JobView& view, JobSlot& slot, Claim& claim) {
   if (view.boards.empty()) return false;
   for (;;) {
     std::uint64_t found = 0;
     if (view.cursors[view.board].claim(view.boards[view.board], incarnation_, found)) {
-      entry = view.boards[view.board].entry(found);
-      position = static_cast<std::uint32_t>(found);
+      claim.entry = view.boards[view.board].entry(found);
       return true;
     }
-    // Another board exists: nothing is armed in this one any more, but what was armed before may not have been seen
-    // yet.
+    // Another board exists: nothing is armed in this one any more, but what was armed before may not have been seen yet.
     if (slot.board_count.load(std::memory_order_acquire) <= view.board + 1) return false;
     if (!view.cursors[view.board].at_end(view.boards[view.board])) continue;
     map_boards(slot, view);
@@ -123,7 +138,8 @@ bool WorkerLoop::claim(JobView& view, JobSlot& slot, std::byte*& entry, std::uin
   }
 }
 
-void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, ChunkEntry& entry, std::uint32_t position) {
+void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
+  auto& entry = *reinterpret_cast<ChunkEntry*>(claim.entry);
   std::span<const std::byte> inputs;
   std::uint32_t skip = 0;
   os::Mapping mapped;
@@ -135,10 +151,10 @@ void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, ChunkEntry& entry, std:
   }
   set_running_function(slot.function);
   const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
-  ChunkCall call(segment_, slot, entry, position, view.ring, self_, inputs, skip);
-  wire::program_functions().thunk(slot.function)(&call);
+  ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, inputs, skip);
+  view.thunk(&call);
   if (call.finished() < call.count) {  // the job was closed: the entry says itself that no more will come of it
-    reinterpret_cast<ChunkEntry&>(entry).word.store(shm::state::kDone, std::memory_order_release);
+    entry.word.store(shm::state::kDone, std::memory_order_release);
   }
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
   if (slot.measured != 0 && call.finished() != 0) note_time(begin, call.finished());
@@ -177,8 +193,11 @@ bool WorkerLoop::has_work() const {
     const JobView& view = views_[job];
     if (slot.generation.load(std::memory_order_acquire) != view.generation) return true;
     if (slot.rescan.load(std::memory_order_acquire) != view.rescan) return true;
-    if (slot.board_count.load(std::memory_order_acquire) > view.board + 1) return true;
-    if (!view.cursors[view.board].at_end(view.boards[view.board])) return true;
+    const std::size_t first = job == kSubmitJob ? view.board : 0;
+    if (slot.board_count.load(std::memory_order_acquire) != view.boards.size()) return true;
+    for (std::size_t i = first; i < view.boards.size(); ++i) {
+      if (!view.cursors[i].at_end(view.boards[i])) return true;
+    }
   }
   return false;
 }

@@ -17,8 +17,15 @@ struct JobView {
   std::uint32_t rescan = 0;
   std::vector<shm::Board> boards;
   std::vector<shm::BoardCursor> cursors;
-  std::size_t board = 0;  ///< the first that may still have armed entries
+  std::size_t board = 0;  ///< submit: the first that may still have armed entries
   shm::RingProducer ring;
+  wire::Thunk thunk = nullptr;  ///< of a map
+};
+
+/// An entry that this worker has claimed.
+struct Claim {
+  std::byte* entry = nullptr;
+  std::uint32_t position = 0;  ///< in all boards of a map, one after the other
 };
 
 /// What a pool's worker does until it is told to stop: claim, run, publish, sleep. One thread, the worker's first.
@@ -32,8 +39,9 @@ class WorkerLoop {
   bool serve(std::size_t job);
   void refresh(std::size_t job, JobView& view);
   void map_boards(JobSlot& slot, JobView& view);
-  bool claim(JobView& view, JobSlot& slot, std::byte*& entry, std::uint32_t& position);
-  void run_chunk(JobSlot& slot, JobView& view, ChunkEntry& entry, std::uint32_t position);
+  bool claim_from_lanes(JobView& view, Claim& claim);
+  bool claim_from_chain(JobView& view, JobSlot& slot, Claim& claim);
+  void run_chunk(JobSlot& slot, JobView& view, const Claim& claim);
   void run_task(SubmitEntry& entry);
   bool has_work() const;
   bool stopped() const noexcept { return header_.stop.load(std::memory_order_acquire) != 0; }

@@ -12,6 +12,7 @@ RingConsumer::Next RingConsumer::parse(Record& record) noexcept {
     if (left > capacity_ || left < sizeof(RecordHeader) || left % 8 != 0) return Next::kCorrupt;
     const std::byte* const start = data_ + position;
     std::memcpy(&record.header, start, sizeof record.header);
+    record.spill_offset = record.spill_length = 0;
     const std::uint64_t contiguous = left < capacity_ - position ? left : capacity_ - position;
     if (record.kind() == RecordHeader::Kind::kValue) {
       size_ = sizeof(RecordHeader) + align8(value_size_);

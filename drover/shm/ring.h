@@ -134,7 +134,14 @@ class RingConsumer {
       head_ = header_->head.load(std::memory_order_acquire);
       if (next_ == head_) return Next::kEmpty;
     }
-    return parse(record);
+    const std::size_t position = next_ & (capacity_ - 1);
+    const std::uint64_t size = sizeof(RecordHeader) + align8(value_size_);
+    if (head_ - next_ < size || capacity_ - position < size || head_ - next_ > capacity_) return parse(record);
+    std::memcpy(&record.header, data_ + position, sizeof record.header);
+    if (record.kind() != RecordHeader::Kind::kValue) return parse(record);
+    size_ = size;
+    record.payload = {data_ + position + sizeof(RecordHeader), value_size_};
+    return Next::kRecord;
   }
   /// Takes the record that peek showed. Its payload stays valid until release.
   void pop() noexcept { next_ += size_; }

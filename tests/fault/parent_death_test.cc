@@ -60,12 +60,7 @@ TEST(ParentDeath, EndsWhatAUsersFunctionStarted) {
   Subprocess program(scenario({"subprocess"}, family));
   expect_tasks(program, {0, 1});
   program.send(SIGKILL);
-  const auto gone = family.gone_after(seconds(2));
-  if (!gone) {
-    for (const pid_t pid : family.members()) kill(pid, SIGKILL);
-    GTEST_SKIP() << "the guardian, which ends the process groups of workers, is not there yet";
-  }
-  std::printf("subprocesses of tasks: all gone after %.1f ms\n", *gone);
+  expect_all_gone("subprocesses of tasks", family);
 }
 
 }  // namespace

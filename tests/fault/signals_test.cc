@@ -88,17 +88,6 @@ TEST(Signal, TheSecondEndsTheProgramAtOnce) {
   EXPECT_EQ(outcome.err, "");
 }
 
-TEST(Signal, TheSecondEndsAProgramWhosePoolIsBeingClosed) {
-  const Family family;
-  Subprocess program(scenario({"destructor"}, family));
-  ASSERT_TRUE(program.wait_for_output("closing\n"));
-  program.send(SIGTERM);
-  program.send(SIGINT);  // whichever is delivered first
-  const Outcome outcome = program.finish();
-  EXPECT_FALSE(outcome.timed_out);
-  EXPECT_TRUE(family.gone_after(seconds(5)));
-}
-
 TEST(Signal, LeavesHandlersOfTheProgramAlone) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const Family family;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A map job (docs/design/001-claims-and-rings.md, "Boards: claims" and "Rings: results of a map"): two workers that may be killed
- * at any step, one consumer that arms, drains and settles deaths, one service thread that reaps, gives notice and replaces.
+ * A map job (docs/design/001-claims-and-rings.md, "Boards: claims" and "Rings: results of a map"; drover/shm/board.h,
+ * drover/pool/worker_loop.cc, map_arming.cc, map_deaths.cc): two workers that may be killed at any step, one consumer that arms, drains
+ * and buries the dead, one service thread that reaps, gives notice and replaces.
  *
  * Every access to shared memory is a step of its own; a CAS is one step. A kill is an escape that is possible before every step.
  *
  * Checked: an item is delivered or failed exactly once and never both (assertions in DELIVER and FAIL); a published item is never
- * failed nor armed again (ghost `pub`); an item that is settled is not run; the job ends: a state without a next step before the
- * end (an armed entry that all cursors have passed, say) is an invalid end state, and all counters only grow, so there is no cycle.
+ * failed nor armed again (ghost `pub`); an item that is settled is not run; how a worker ended is known before an item fails with it; the
+ * job ends: a state without a next step before the end (an armed entry that all cursors have passed, say) is an invalid end state, and
+ * all counters only grow, so there is no cycle.
  *
  * Mutations: see README.md.
  */
@@ -32,35 +34,33 @@
 #define FREE 0
 #define ARMED 1
 #define CLAIMED 2
-/* the state word: ticket | owner | phase */
-#define MK(t, o, f) ((t) * 32 + (o) * 4 + (f))
+/* the state word: owner | phase; a map sets no flags */
+#define MK(o, f) ((o) * 4 + (f))
 #define PHASE(w) ((w) & 3)
-#define OWNER(w) (((w) >> 2) & 7)
-#define TICKET(w) ((w) >> 5)
+#define OWNER(w) ((w) >> 2)
 
-short word[N];
+byte word[N];
 byte base[N], cnt[N];        /* the task of an entry: first item, number of items */
-byte tail;
+byte tail, rescan;
 byte head[W], rd[W];         /* published by the worker; given back by the consumer */
 byte rpos[W * R], rval[W * R]; /* records: position, item */
 
 byte inc[W];                 /* incarnation that runs in a slot */
-byte next_inc = 1;
 bit zombie[W], start[W];
 byte kills;
-byte deaths, dead_slot[DEATHS + 1], dead_inc[DEATHS + 1];
+byte member[W], newest;      /* the crew's table, 0: none; under its mutex */
+byte deaths;
+bit known[8];                /* how this incarnation ended is on record */
 bit over;
 
 bit delivered[T], failed[T], pub[T]; /* ghosts */
-byte tries[T];
 
 /* kill -9: possible before every step; what happens between two shared steps of its own nobody else can see */
 #define DIE kills < DEATHS && !over -> goto die
 
 proctype worker(byte s)
 {
-	byte me, cur, b, c, h;
-	short w;
+	byte me, cur, tl, rs, b, c, h, p;
 again:
 	/* "a replaced worker gets a new [incarnation]"; "The replacement continues the ring at the published head" */
 	atomic {
@@ -70,42 +70,63 @@ again:
 #else
 		h = head[s];
 #endif
+		rs = rescan;             /* before the cursor's first look */
 #ifdef BUG_CURSOR_AT_TAIL
-		cur = tail
+		cur = tail; tl = tail
 #else
-		cur = 0                  /* far behind: jumps to tail - N */
+		cur = 0; tl = 0          /* far behind: jumps to tail - N */
 #endif
 	};
 	do
 	:: over -> goto quit
 	:: DIE
-	:: atomic { tail > cur ->    /* "While cursor < tail"; sleeping is in sleep.pml */
-			if                   /* "A cursor more than N behind tail jumps to tail - N" */
-			:: cur + N < tail -> cur = tail - N
+	/* has_work, and refresh: what has_work has seen stays true until then, and a serve without it would see nothing. Sleeping is
+	   in sleep.pml. The refresh after a claim makes no difference here: the one at the next serve sees the same and more. */
+	:: atomic { tail != cur || rescan != rs ->
+			if
+			:: rescan != rs ->
+#ifndef BUG_RESCAN_LATE
+				rs = rescan;
+#endif
+				cur = 0; tl = 0
 			:: else
 			fi
 		};
+scan:
+		if
+		:: cur == tl ->          /* BoardCursor::refresh: the tail is read anew when the one last seen is reached */
+			if
+			:: DIE
+			:: atomic {
+					tl = tail;
+					if               /* "A cursor more than N behind tail jumps to tail - N" */
+					:: cur + N < tl -> cur = tl - N
+					:: cur == tl -> goto none
+					:: else
+					fi
+				}
+			fi
+		:: else
+		fi;
 		if
 		:: DIE
-		:: atomic { w = word[cur % N]; /* "it looks at the entry" */
+		/* Without tickets a load and a CAS that is tried again while the phase is armed are one step: passed over at the
+		   load that saw another phase, claimed at the CAS that succeeded, whatever task has become armed in between. */
+		:: atomic {
+				p = cur % N; cur++;
 				if
-				:: PHASE(w) == ARMED
-				:: else -> w = 0; goto next /* "Anything else ... -> cursor + 1" */
-				fi
+				:: PHASE(word[p]) == ARMED
+				:: else -> p = 0; goto scan
+				fi;
+#ifdef BUG_NO_CAS
 			}
 		fi;
 		if
 		:: DIE
-		:: atomic {              /* "armed -> CAS(armed -> claimed by me); the CAS is the claim"; then reads the task, which stays */
-#ifdef BUG_NO_CAS
-				word[cur % N] = MK(TICKET(w), me, CLAIMED);
-#else
-				if
-				:: word[cur % N] == w -> word[cur % N] = MK(TICKET(w), me, CLAIMED)
-				:: else -> w = 0; goto next /* "a lost CAS -> cursor + 1" (no flags here: only another claim or a new arming) */
-				fi;
+		:: atomic {
 #endif
-				b = base[cur % N]; c = cnt[cur % N]; w = 0
+				word[p] = MK(me, CLAIMED);
+				b = base[p]; c = cnt[p]
 			}
 		fi;
 		do                       /* "Items of a chunk run in order" */
@@ -115,10 +136,10 @@ again:
 			:: DIE
 #ifdef BUG_PUBLISH_FIRST
 			:: atomic { h - rd[s] < R -> h++; head[s] = h };
-				rpos[s * R + (h - 1) % R] = cur % N; rval[s * R + (h - 1) % R] = b;
+				rpos[s * R + (h - 1) % R] = p; rval[s * R + (h - 1) % R] = b;
 #else
 			:: atomic { h - rd[s] < R -> /* room in the ring */
-					rpos[s * R + h % R] = cur % N; rval[s * R + h % R] = b /* "The worker writes the record, ..." */
+					rpos[s * R + h % R] = p; rval[s * R + h % R] = b /* "The worker writes the record, ..." */
 				};
 				if
 				:: DIE
@@ -127,13 +148,21 @@ again:
 #endif
 			fi;
 			atomic { b++; c-- }
-		:: else -> b = 0; break
+		:: else -> break
 		od;
-next:
-		cur++
+		atomic { b = 0; p = 0 };
+#ifdef BUG_RESCAN_LATE
+		goto scan;
+#endif
+none:
+#ifdef BUG_RESCAN_LATE           /* what it has compared is noted only after the last look at the tail */
+		rs = rescan
+#else
+		skip
+#endif
 	od;
 die:
-	atomic { kills++; me = 0; cur = 0; w = 0; b = 0; c = 0; h = 0; zombie[s] = 1 };
+	atomic { kills++; me = 0; cur = 0; tl = 0; rs = 0; p = 0; b = 0; c = 0; h = 0; zombie[s] = 1 };
 	if
 	:: start[s] -> start[s] = 0; goto again
 	:: over
@@ -142,7 +171,7 @@ quit:
 	skip
 }
 
-/* "the service thread reaps it (so it writes no more), then raises the job's deaths counter"; then replaces it */
+/* reaps, puts the end on record, takes it off the roster, "raises the deaths counter", replaces; each under a mutex of its own */
 proctype service()
 {
 	byte s;
@@ -154,17 +183,33 @@ proctype service()
 	:: zombie[0] -> s = 0; goto notice
 	:: zombie[1] -> s = 1;
 notice:
-		atomic { dead_slot[deaths] = s; dead_inc[deaths] = inc[s]; deaths++ };
-		atomic { zombie[s] || over -> zombie[s] = 0; inc[s] = next_inc; next_inc++; start[s] = 1; s = 0 }
+#ifdef BUG_DEATH_UNKNOWN         /* off the roster before the record of how it ended */
+		member[s] = 0;
+		known[inc[s]] = 1;
+#else
+		known[inc[s]] = 1;
+		member[s] = 0;
+#endif
+		deaths++;
+		atomic { newest++; member[s] = newest };
+		atomic { zombie[s] || over -> inc[s] = newest; zombie[s] = 0; start[s] = 1; s = 0 }
 	od
 }
 
 /* private to the consumer, global only so that inlines can use it */
-byte nxt, settled, seen, qn, qb[T], qc[T], fin[N];
+byte nxt, settled, seen, fin[N], att[N];
+byte alive[W], high;         /* the roster */
 
-inline REQUEUE(first, n)
+#define BUSY(p) (cnt[p] != 0)
+#ifdef BUG_NEWER_DEAD
+#define DEAD(o) ((o) != alive[0] && (o) != alive[1])
+#else
+#define DEAD(o) ((o) <= high && (o) != alive[0] && (o) != alive[1])
+#endif
+
+inline FREE_POSITION(p)
 {
-	qb[qn] = first; qc[qn] = n; qn++
+	word[p] = FREE; base[p] = 0; cnt[p] = 0; fin[p] = 0; att[p] = 0
 }
 
 /* one record: read, count, deliver; "a position whose count is complete is free again"; then gives the room back */
@@ -175,97 +220,127 @@ inline DRAIN(s)
 		rpos[s * R + rd[s] % R] = 0; rval[s * R + rd[s] % R] = 0;
 		assert(PHASE(word[p]) == CLAIMED && v == base[p] + fin[p] && fin[p] < cnt[p]);
 		assert(!delivered[v] && !failed[v]); /* DELIVER */
-		delivered[v] = 1; settled++; fin[p]++;
+		delivered[v] = 1; settled++; fin[p]++; att[p] = 0;
 		if
-		:: fin[p] == cnt[p] -> word[p] = MK(0, 0, FREE); base[p] = 0; cnt[p] = 0; fin[p] = 0
+		:: fin[p] == cnt[p] -> FREE_POSITION(p)
 		:: else
 		fi;
-		p = 0; v = 0
-	};
-	rd[s] = rd[s] + 1
+		rd[s] = rd[s] + 1; p = 0; v = 0 /* given back later, in truth: until then a producer may only wait longer */
+	}
+}
+
+inline ROSTER()
+{
+	atomic { alive[0] = member[0]; alive[1] = member[1]; high = newest }
 }
 
 proctype consumer()
 {
-	byte t, p, v, n, ds, di, h;
+	byte t, p, v;                /* t: positions passed; told to the workers when all are armed */
+	bit again;
 	do
 	:: settled == T -> break
-	/* "it finds a free position at or after tail" */
-	:: atomic { settled < T && (nxt < T || qn > 0) && (PHASE(word[0]) == FREE || PHASE(word[1]) == FREE) ->
-			t = tail;
+	/* refill: "it finds a free position at or after tail" */
+	:: atomic { settled < T && nxt < T && (!BUSY(0) || !BUSY(1)) -> skip };
+		do
+		:: atomic { nxt < T && (!BUSY(0) || !BUSY(1)) ->
 #ifndef BUG_ARM_BUSY
-			do
-			:: PHASE(word[t % N]) != FREE -> t++ /* "Positions whose task still runs are skipped" */
-			:: else -> break
-			od;
+				do
+				:: BUSY(t % N) -> t++ /* "Positions whose task still runs are skipped" */
+				:: else -> break
+				od;
 #endif
-			p = t % N;
-			if
-			:: qn > 0 -> qn--; v = qb[qn]; n = qc[qn]; qb[qn] = 0; qc[qn] = 0
-			:: else -> v = nxt; n = (T - nxt < CHUNK -> T - nxt : CHUNK); nxt = nxt + n
-			fi;
+				p = t % N;
+				v = nxt; nxt = (T - nxt < CHUNK -> T : nxt + CHUNK);
 #ifndef BUG_WORD_FIRST
-			base[p] = v; cnt[p] = n; fin[p] = 0; v = 0; n = 0 /* "writes the task, ..." */
+				base[p] = v; cnt[p] = nxt - v; fin[p] = 0; v = 0 /* "writes the task, ..." */
 #endif
-		};
+			};
 #ifdef BUG_TAIL_FIRST
-		tail = t + 1;
+			tail = t + 1;
 #endif
-		word[p] = MK(t + 1, 0, ARMED); /* "... stores the state word (release), ..." */
+			word[p] = ARMED;           /* "... stores the state word (release), ..." */
 #ifdef BUG_WORD_FIRST
-		base[p] = v; cnt[p] = n; fin[p] = 0;
+			base[p] = v; cnt[p] = nxt - v; fin[p] = 0;
 #endif
-		atomic {
+			atomic { t++; p = 0; v = 0 }
+		:: tail != t -> break          /* after one or after many */
+#ifdef BUG_TAIL_FIRST
+		:: tail == t -> break
+#endif
+		od;
 #ifndef BUG_TAIL_FIRST
-			tail = t + 1;              /* "... then stores tail (release)" */
+		tail = t                       /* "... then stores tail (release)" */
 #endif
-			t = 0; p = 0; v = 0; n = 0
-		}
 	:: settled < T && rd[0] < head[0] -> DRAIN(0)
 	:: settled < T && rd[1] < head[1] -> DRAIN(1)
-	:: atomic { settled < T && seen < deaths ->
-			/* the dead are those of the notice, known before the ring is drained */
-			ds = dead_slot[seen]; di = dead_inc[seen]; dead_slot[seen] = 0; dead_inc[seen] = 0
-		};
-#ifndef BUG_SCAN_FIRST
-		h = head[ds];                  /* "drains that ring to its published head, ..." */
+	/* bury_the_dead */
+	:: settled < T && seen != deaths ->
+#ifndef BUG_SEEN_LATE
+		seen = deaths;
+#endif
+#ifndef BUG_LATE_SET
+		ROSTER();                      /* "First who is alive, then all that was published, then the claims" */
+#endif
+#ifndef BUG_NO_DRAIN
 		do
-		:: rd[ds] < h -> DRAIN(ds)
-		:: else -> break
+		:: rd[0] < head[0] -> DRAIN(0)
+		:: rd[0] == head[0] -> break
+		od;
+		do
+		:: rd[1] < head[1] -> DRAIN(1)
+		:: rd[1] == head[1] -> break
 		od;
 #endif
-		do                             /* "... then scans the board for words owned by the dead incarnation" */
-		:: atomic { p < N ->
-				if
-#ifdef BUG_LATE_SET                    /* dead is who is not in the table of the living at the time of the scan */
-				:: PHASE(word[p]) == CLAIMED && (OWNER(word[p]) == di || (OWNER(word[p]) == inc[ds] && zombie[ds])) ->
-#else
-				:: PHASE(word[p]) == CLAIMED && OWNER(word[p]) == di ->
+#ifdef BUG_LATE_SET
+		ROSTER();
 #endif
-					v = base[p] + fin[p]; n = cnt[p] - fin[p];
-					assert(n > 0 && !delivered[v] && !failed[v] && !pub[v]); /* FAIL */
-					if                 /* "The first of them was running: it fails or is armed again while retries are left" */
-					:: tries[v] < RETRIES -> tries[v]++
-					:: else -> failed[v] = 1; settled++; v++; n--
-					fi;
-					if                 /* "the others had not begun and are armed again": at or after tail, like any */
-					:: n > 0 ->
-						assert(!pub[v]);
-#ifdef BUG_REARM_IN_PLACE
-						base[p] = v; cnt[p] = n; fin[p] = 0; word[p] = MK(31, 0, ARMED)
-#else
-						qb[qn] = v; qc[qn] = n; qn++;
-						word[p] = MK(0, 0, FREE); base[p] = 0; cnt[p] = 0; fin[p] = 0
-#endif
-					:: else -> word[p] = MK(0, 0, FREE); base[p] = 0; cnt[p] = 0; fin[p] = 0
-					fi
-				:: else
+		do
+		:: atomic { p < N && PHASE(word[p]) == CLAIMED && DEAD(OWNER(word[p])) ->
+				v = base[p] + fin[p];
+				assert(fin[p] < cnt[p] && !delivered[v] && !failed[v] && !pub[v]);
+				if                     /* lose_chunk: "The first of them was running: it fails or is armed again while retries are left" */
+				:: att[p] < RETRIES -> att[p]++
+				:: else -> assert(known[OWNER(word[p])]); failed[v] = 1; settled++; att[p] = 0; fin[p]++
 				fi;
-				p++; v = 0; n = 0
-			}
-		:: else -> break
+				if
+				:: fin[p] < cnt[p] ->
+					assert(!pub[base[p] + fin[p]]);
+#ifdef BUG_RESCAN_FIRST
+					again = 1
+				:: else -> FREE_POSITION(p); p++
+				fi;
+				v = 0
+			};
+			if
+			:: again ->
+				rescan++;
+				atomic { again = 0; base[p] = base[p] + fin[p]; cnt[p] = cnt[p] - fin[p]; fin[p] = 0; word[p] = ARMED; p++ }
+			:: else
+			fi
+#else
+					/* rearm_rest: in place. The owner is dead: nobody else reads the entry before it is armed. */
+					base[p] = base[p] + fin[p]; cnt[p] = cnt[p] - fin[p]; fin[p] = 0; word[p] = ARMED; again = 1
+				:: else -> FREE_POSITION(p)
+				fi;
+				p++; v = 0
+			};
+			if
+			:: again ->
+				again = 0;
+#ifndef BUG_NO_RESCAN
+				rescan++
+#endif
+			:: else
+			fi
+#endif
+		:: atomic { p < N && !(PHASE(word[p]) == CLAIMED && DEAD(OWNER(word[p]))) -> p++ }
+		:: p == N -> break
 		od;
-		atomic { seen++; p = 0; ds = 0; di = 0; h = 0 }
+#ifdef BUG_SEEN_LATE
+		seen = deaths;
+#endif
+		atomic { p = 0; alive[0] = 0; alive[1] = 0; high = 0 }
 	od;
 	atomic {
 		for (p : 0 .. T - 1) { assert(delivered[p] + failed[p] == 1) };
@@ -276,7 +351,7 @@ proctype consumer()
 init
 {
 	atomic {
-		inc[0] = 1; inc[1] = 2; next_inc = 3;
+		inc[0] = 1; inc[1] = 2; member[0] = 1; member[1] = 2; newest = 2;
 		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
 		run worker(0); run worker(1); run service(); run consumer()
 	}
