@@ -29,7 +29,7 @@ void MapJob::drain_rings() {
     for (;;) {
       const auto next = rings_[i].peek(record);
       if (next == shm::RingConsumer::Next::kEmpty) break;
-      Chunk* const chunk = next == shm::RingConsumer::Next::kRecord ? chunk_of(record) : nullptr;
+      Chunk* const chunk = next == shm::RingConsumer::Next::kRecord ? chunk_of(record.header) : nullptr;
       if (chunk == nullptr) {
         distrust(static_cast<std::uint32_t>(i));
         break;

@@ -117,13 +117,14 @@ bool MapJob::deliver_stored() {
   ++next_index_;
   stored_bytes_ -= given_.bytes.size();
   MapItem& item = batch_[batch_size_++];
-  item = {.index = given_.index, .bytes = given_.bytes, .failed = false};
+  item = {.index = given_.index, .data = given_.bytes.data(), .size = given_.bytes.size(), .failed = false};
   if (given_.spill_length != 0) {
     given_spill_offset_ = given_.spill_offset;
     given_spill_length_ = given_.spill_length;
     try {
       given_spill_ = map_spilled(core_->segment(), given_spill_offset_, given_spill_length_);
-      item.bytes = {given_spill_.data(), given_spill_length_};
+      item.data = given_spill_.data();
+      item.size = given_spill_length_;
     } catch (...) {
       given_.error = std::current_exception();
     }
@@ -145,30 +146,49 @@ bool MapJob::deliver_from_rings() {
 
 /// Takes results out of a ring: as many as can be read where they lie, else one.
 shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
-  shm::Record record;
-  for (;;) {
+  take_values(ring);
+  while (batch_size_ == 0) {
+    shm::Record record;
     const auto next = ring.peek(record);
     if (next != shm::RingConsumer::Next::kRecord) return next;
-    Chunk* const chunk = chunk_of(record);
+    Chunk* const chunk = chunk_of(record.header);
     if (chunk == nullptr) return shm::RingConsumer::Next::kCorrupt;
     const std::uint64_t index = chunk->first + chunk->done;
-    const bool plain = record.kind() == Kind::kValue || record.kind() == Kind::kSized;
-    const bool in_place = plain && (!spec_.options.ordered || index == next_index_);
-    if (!in_place && batch_size_ != 0) return next;
+    const bool in_place = record.kind() == Kind::kSized && in_turn(index);
     if (!in_place) store(record, index);
     ring.pop();
     finish_item(*chunk, record.header.position);
-    if (!in_place) {
-      if (deliver_stored()) return next;
-      continue;
-    }
-    if (spec_.options.ordered) {
-      ++next_index_;
-      if (!stored_.empty()) stored_.pop_front();  // its place, which nothing was put into
-    }
-    batch_[batch_size_++] = {.index = index, .bytes = record.payload, .failed = false};
-    if (batch_size_ == batch_.size()) return next;
+    in_place ? add_to_batch(index, record.payload.data(), record.payload.size()) : static_cast<void>(deliver_stored());
   }
+  return shm::RingConsumer::Next::kRecord;
+}
+
+/// The part of take_batch that runs for every single result of a small type.
+void MapJob::take_values(shm::RingConsumer& ring) noexcept {
+  shm::RecordHeader header;
+  while (batch_size_ != batch_.size()) {
+    const std::byte* const value = ring.peek_value(header);
+    if (value == nullptr) return;
+    Chunk* const chunk = chunk_of(header);
+    if (chunk == nullptr) return;
+    const std::uint64_t index = chunk->first + chunk->done;
+    if (!in_turn(index)) return;
+    ring.pop();
+    finish_item(*chunk, header.position);
+    add_to_batch(index, value, spec_.job.value_size);
+  }
+}
+
+void MapJob::add_to_batch(std::uint64_t index, const std::byte* data, std::size_t size) noexcept {
+  if (spec_.options.ordered) {
+    ++next_index_;
+    if (!stored_.empty()) stored_.pop_front();  // its place, which nothing was put into
+  }
+  MapItem& item = batch_[batch_size_++];  // field by field: copying a whole one waits for the stores of its parts
+  item.index = index;
+  item.data = data;
+  item.size = size;
+  item.failed = false;
 }
 
 void MapJob::store(const shm::Record& record, std::uint64_t index) {
@@ -195,10 +215,10 @@ void MapJob::store_error(std::uint64_t index, std::exception_ptr error) {
 }
 
 /// The chunk whose next unfinished item the record is the result of; nullptr when the record cannot be true.
-MapJob::Chunk* MapJob::chunk_of(const shm::Record& record) noexcept {
-  if (record.header.position >= chunks_.size()) return nullptr;
-  Chunk& chunk = chunks_[record.header.position];
-  return chunk.done < chunk.count && chunk.done == record.header.item ? &chunk : nullptr;
+MapJob::Chunk* MapJob::chunk_of(const shm::RecordHeader& header) noexcept {
+  if (header.position >= chunks_.size()) return nullptr;
+  Chunk& chunk = chunks_[header.position];
+  return chunk.done < chunk.count && chunk.done == header.item ? &chunk : nullptr;
 }
 
 void MapJob::finish_item(Chunk& chunk, std::size_t position) noexcept {

@@ -36,7 +36,8 @@ struct MapSpec {
 /// One result as the consumer gets it.
 struct MapItem {
   std::uint64_t index = 0;
-  std::span<const std::byte> bytes;
+  const std::byte* data = nullptr;
+  std::size_t size = 0;
   bool failed = false;  ///< there are no bytes; MapJob::error() has the reason
 };
 
@@ -107,7 +108,10 @@ class MapJob {
   void store(const shm::Record& record, std::uint64_t index);
   void store_error(std::uint64_t index, std::exception_ptr error);
   void forget_given() noexcept;
-  Chunk* chunk_of(const shm::Record& record) noexcept;
+  void take_values(shm::RingConsumer& ring) noexcept;
+  void add_to_batch(std::uint64_t index, const std::byte* data, std::size_t size) noexcept;
+  bool in_turn(std::uint64_t index) const noexcept { return !spec_.options.ordered || index == next_index_; }
+  Chunk* chunk_of(const shm::RecordHeader& header) noexcept;
   void finish_item(Chunk& chunk, std::size_t position) noexcept;
   void release_rings() noexcept;
   Lane& lane_of(std::size_t position) noexcept { return lanes_[position >> lane_shift_]; }

@@ -121,9 +121,9 @@ class [[nodiscard]] Results {
     if constexpr (std::is_same_v<T, std::monostate>) {
       value_.emplace();
     } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
-      std::memcpy(&value_.emplace(), item_->bytes.data(), sizeof(T));
+      std::memcpy(&value_.emplace(), item_->data, sizeof(T));
     } else {
-      wire::Reader reader(item_->bytes);
+      wire::Reader reader(std::span(item_->data, item_->size));
       value_.emplace(wire::decode<T>(reader));
     }
   }

@@ -15,7 +15,7 @@ RingConsumer::Next RingConsumer::parse(Record& record) noexcept {
     record.spill_offset = record.spill_length = 0;
     const std::uint64_t contiguous = left < capacity_ - position ? left : capacity_ - position;
     if (record.kind() == RecordHeader::Kind::kValue) {
-      size_ = sizeof(RecordHeader) + align8(value_size_);
+      size_ = value_record_;
       if (size_ > contiguous) return Next::kCorrupt;
       record.payload = {start + sizeof(RecordHeader), value_size_};
       return Next::kRecord;

@@ -123,6 +123,7 @@ class RingConsumer {
         data_(data),
         capacity_(capacity),
         value_size_(value_size),
+        value_record_(sizeof(RecordHeader) + align8(value_size)),
         next_(header->tail.load(std::memory_order_acquire)),
         released_(next_),
         head_(next_) {}
@@ -134,14 +135,18 @@ class RingConsumer {
       head_ = header_->head.load(std::memory_order_acquire);
       if (next_ == head_) return Next::kEmpty;
     }
+    return parse(record);
+  }
+  /// The same for the commonest case: the payload of the next record if it is a value of the ring's size, else nullptr.
+  const std::byte* peek_value(RecordHeader& header) noexcept {
+    if (next_ == head_) head_ = header_->head.load(std::memory_order_acquire);
     const std::size_t position = next_ & (capacity_ - 1);
-    const std::uint64_t size = sizeof(RecordHeader) + align8(value_size_);
-    if (head_ - next_ < size || capacity_ - position < size || head_ - next_ > capacity_) return parse(record);
-    std::memcpy(&record.header, data_ + position, sizeof record.header);
-    if (record.kind() != RecordHeader::Kind::kValue) return parse(record);
-    size_ = size;
-    record.payload = {data_ + position + sizeof(RecordHeader), value_size_};
-    return Next::kRecord;
+    const std::uint64_t left = head_ - next_;
+    if (left < value_record_ || capacity_ - position < value_record_ || left > capacity_) return nullptr;
+    std::memcpy(&header, data_ + position, sizeof header);
+    if (header.kind != static_cast<std::uint8_t>(RecordHeader::Kind::kValue)) return nullptr;
+    size_ = value_record_;
+    return data_ + position + sizeof(RecordHeader);
   }
   /// Takes the record that peek showed. Its payload stays valid until release.
   void pop() noexcept { next_ += size_; }
@@ -165,6 +170,7 @@ class RingConsumer {
   const std::byte* data_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t value_size_ = 0;
+  std::uint64_t value_record_ = 0;  ///< bytes of a record with such a value
   std::uint64_t next_ = 0;
   std::uint64_t released_ = 0;
   std::uint64_t head_ = 0;  ///< as last seen

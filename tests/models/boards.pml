@@ -42,7 +42,7 @@ bit zombie[2], start[2], over;
 byte settled;
 bit done[T], lost[T], again[T];
 
-#define DIE kills < DEATHS && !over -> goto die
+#define DIE atomic { kills < DEATHS && !over -> kills++; goto die }
 
 proctype worker(byte s)
 {
@@ -137,7 +137,7 @@ served:
 		skip
 	od;
 die:
-	atomic { kills++; me = 0; cur = 0; tl = 0; rs = 0; b = 0; e = 0; k = 0; zombie[s] = 1 };
+	atomic { me = 0; cur = 0; tl = 0; rs = 0; b = 0; e = 0; k = 0; zombie[s] = 1 };
 	if
 	:: start[s] -> start[s] = 0; goto again_
 	:: over

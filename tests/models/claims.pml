@@ -56,7 +56,7 @@ bit over;
 bit delivered[T], failed[T], pub[T]; /* ghosts */
 
 /* kill -9: possible before every step; what happens between two shared steps of its own nobody else can see */
-#define DIE kills < DEATHS && !over -> goto die
+#define DIE atomic { kills < DEATHS && !over -> kills++; goto die }
 
 proctype worker(byte s)
 {
@@ -162,7 +162,7 @@ none:
 #endif
 	od;
 die:
-	atomic { kills++; me = 0; cur = 0; tl = 0; rs = 0; p = 0; b = 0; c = 0; h = 0; zombie[s] = 1 };
+	atomic { me = 0; cur = 0; tl = 0; rs = 0; p = 0; b = 0; c = 0; h = 0; zombie[s] = 1 };
 	if
 	:: start[s] -> start[s] = 0; goto again
 	:: over

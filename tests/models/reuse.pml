@@ -41,7 +41,7 @@ bit zombie[W], start[W], over;
 byte open, owned[N], rjob[W * R];
 bit delivered[T], failed[T]; /* of the open job */
 
-#define DIE kills < DEATHS && !over -> goto die
+#define DIE atomic { kills < DEATHS && !over -> kills++; goto die }
 #define ROOM (h - rd[s] < R)
 
 proctype worker(byte s)
@@ -152,7 +152,7 @@ served:
 		skip
 	od;
 die:
-	atomic { kills++; me = 0; vg = 0; vf = 0; rs = 0; cur = 0; tl = 0; c = 0; i = 0; h = 0; p = 0; f = 0; zombie[s] = 1 };
+	atomic { me = 0; vg = 0; vf = 0; rs = 0; cur = 0; tl = 0; c = 0; i = 0; h = 0; p = 0; f = 0; zombie[s] = 1 };
 	if
 	:: start[s] -> start[s] = 0; goto again
 	:: over
