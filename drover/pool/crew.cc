@@ -264,7 +264,7 @@ void Crew::fill_stats(std::vector<WorkerStats>& stats) const {
     const WorkerSlot& slot = header_.workers[i];
     WorkerStats& out = stats[i];
     out.pid = members_[i].child ? members_[i].child->pid() : 0;
-    out.ready = slot.ready.load(std::memory_order_acquire) == members_[i].incarnation && members_[i].incarnation != 0;
+    out.ready = out.pid != 0 && slot.ready.load(std::memory_order_acquire) == members_[i].incarnation;
     out.tasks = slot.tasks.load(std::memory_order_relaxed);
     out.restarts = members_[i].restarts;
     if (out.ready) {

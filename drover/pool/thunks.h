@@ -17,10 +17,16 @@ namespace drover::inline v1::detail {
 template <class R>
 using ResultValue = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
 
-/// Bytes of each result of a map, when they are all alike, else 0.
+/// Results above this travel with their length, which lets them spill: a record must fit its ring.
+inline constexpr std::size_t kLargestFixedResult = 4096;
+
+template <std::size_t kSize>
+inline constexpr std::uint32_t fitting_size = kSize <= kLargestFixedResult ? static_cast<std::uint32_t>(kSize) : 0;
+
+/// Bytes of each result of a map, when they are all alike and few, else 0.
 template <class R>
 inline constexpr std::uint32_t fixed_result_size =
-    std::is_void_v<R> ? 1 : static_cast<std::uint32_t>(wire::encoded_size_fixed<ResultValue<R>>);
+    std::is_void_v<R> ? 1 : fitting_size<wire::encoded_size_fixed<ResultValue<R>>>;
 
 template <class R>
 void put_result(ChunkCall& call, const R& value) {

@@ -125,7 +125,7 @@ TEST_P(WorkerDeath, OfASubmittedTaskSaysHowAndThePoolGoesOn) {
     expect_loss(lost, pid, GetParam());
   }
   EXPECT_NE(pool.submit<pid_of>(0).get(), pid);
-  EXPECT_EQ(pool.stats().workers.at(0).restarts, 1U);
+  EXPECT_TRUE(eventually(seconds(10), [&] { return pool.stats().workers.at(0).restarts == 1; }));
 }
 
 TEST_P(WorkerDeath, OfAMappedItemSaysHowAndTheRestArrives) {
@@ -184,7 +184,7 @@ std::vector<int> ready_workers(const drover::Pool& pool) {
   const bool all_ready = eventually(seconds(20), [&] {
     pids.clear();
     for (const drover::WorkerStats& worker : pool.stats().workers) {
-      if (worker.ready) pids.push_back(worker.pid);
+      if (worker.ready && worker.pid > 0) pids.push_back(worker.pid);
     }
     return pids.size() == pool.stats().workers.size();
   });
@@ -212,7 +212,7 @@ TEST(Pool, OutlivesAllItsWorkers) {
   const Watchdog watchdog("all", seconds(60));
   drover::Pool pool({.workers = 4});
   for (int round = 0; round < 5; ++round) {
-    for (const int pid : ready_workers(pool)) ASSERT_EQ(kill(pid, SIGKILL), 0);
+    for (const int pid : ready_workers(pool)) kill(pid, SIGKILL);  // one of the last round may be gone already
     expect_usable(pool);
   }
 }
@@ -238,7 +238,9 @@ TEST(Pool, KnowsTheCauseWhenAllWorkersDieAtOnce) {
 TEST(Pool, ReplacesWorkersKilledWhileTheyStart) {
   const Watchdog watchdog("starting", seconds(60));
   drover::Pool pool({.workers = 2});
-  for (const drover::WorkerStats& worker : pool.stats().workers) kill(worker.pid, SIGKILL);
+  for (const drover::WorkerStats& worker : pool.stats().workers) {
+    if (worker.pid > 0) kill(worker.pid, SIGKILL);
+  }
   expect_usable(pool);
 }
 

@@ -56,7 +56,13 @@ bit over;
 bit delivered[T], failed[T], pub[T]; /* ghosts */
 
 /* kill -9: possible before every step; what happens between two shared steps of its own nobody else can see */
-#define DIE atomic { kills < DEATHS && !over -> kills++; goto die }
+#define DIE atomic { MAY_DIE && !over -> kills++; goto die }
+#ifdef BUG_NOTICE_EARLY
+bit doomed;                  /* worker 0, and one of the deaths is its */
+#define MAY_DIE (kills < DEATHS || (doomed && s == 0))
+#else
+#define MAY_DIE (kills < DEATHS)
+#endif
 
 proctype worker(byte s)
 {
@@ -178,7 +184,7 @@ proctype service()
 	do
 	:: over -> break
 #ifdef BUG_NOTICE_EARLY
-	:: deaths == 0 -> s = 0; goto notice
+	:: atomic { deaths == 0 && kills < DEATHS -> kills++; doomed = 1; s = 0; goto notice }
 #endif
 	:: zombie[0] -> s = 0; goto notice
 	:: zombie[1] -> s = 1;
@@ -192,7 +198,12 @@ notice:
 #endif
 		deaths++;
 		atomic { newest++; member[s] = newest };
-		atomic { zombie[s] || over -> inc[s] = newest; zombie[s] = 0; start[s] = 1; s = 0 }
+		atomic { zombie[s] || over -> inc[s] = newest; zombie[s] = 0; start[s] = 1;
+#ifdef BUG_NOTICE_EARLY
+			doomed = 0;
+#endif
+			s = 0
+		}
 	od
 }
 

@@ -30,7 +30,7 @@ byte cbuf; bit cfull;        /* store buffer of the caller */
 bit asleep, zombie[2], out[2];
 byte deaths, seen, kills;
 
-#define DIE kills < DEATHS -> goto die
+#define DIE atomic { kills < DEATHS -> kills++; goto die }
 
 /* "exchanges it for zero; who gets it adds one to sequence and wakes" */
 #define RING(x) \
@@ -106,7 +106,7 @@ stuck:
 	out[s] = 1;
 	goto end;
 die:
-	atomic { kills++; x = 0; h = 0; zombie[s] = 1 };
+	atomic { x = 0; h = 0; zombie[s] = 1 };
 end:
 	skip
 }

@@ -343,7 +343,7 @@ init
 {
 	atomic {
 		inc[0] = 1; inc[1] = 2; member[0] = 1; member[1] = 2; newest = 2;
-		select(kills : 0 .. DEATHS);
+		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
 		run worker(0); run worker(1); run service(); run consumer()
 	}
 }

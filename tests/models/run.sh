@@ -19,7 +19,7 @@ check() {
 	flags="$*"
 	mkdir "$dir" && cd "$dir" && cp "$here/$model" . || return
 	[ "$want" = ok ] && opt=-O1
-	case $model in claims.pml | boards.pml) pan= ;; esac                      # these two must end: invalid end states count
+	case $model in claims.pml | boards.pml | reuse.pml) pan= ;; esac          # these must end: invalid end states count
 	case $flags in *NPCHECK*) safety=-DNP; pan="$pan -l" ;; esac              # no cycle at all
 	t0=$(date +%s.%N)
 	{ spin -a $flags "$model" && "${CC:-gcc}" $opt -w $safety -DMEMLIM=3000 -o pan pan.c && ./pan $pan -m20000; } >out 2>&1
@@ -50,11 +50,11 @@ while read -r want line; do
 done <<'LIST'
 ok claims.pml -DT=3 -DDEATHS=0
 ok claims.pml -DT=3 -DDEATHS=1
-full claims.pml -DT=2 -DDEATHS=2
 ok claims.pml -DT=2 -DDEATHS=1 -DRETRIES=1
 ok claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2
 ok claims.pml -DT=2 -DDEATHS=2 -DCHUNK=2 -DRETRIES=1
 ok claims.pml -DT=2 -DDEATHS=1 -DCHUNK=2 -DNPCHECK
+full claims.pml -DT=2 -DDEATHS=2
 full claims.pml -DT=3 -DDEATHS=1 -DRETRIES=1
 full claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2 -DRETRIES=1
 full claims.pml -DT=4 -DDEATHS=1 -DCHUNK=2
@@ -68,18 +68,39 @@ fails claims.pml -DBUG_PUBLISH_FIRST -DT=2 -DDEATHS=0
 fails claims.pml -DBUG_RING_RESTART -DT=2 -DDEATHS=1
 fails claims.pml -DBUG_CURSOR_AT_TAIL -DT=2 -DDEATHS=2
 fails claims.pml -DBUG_NOTICE_EARLY -DT=2 -DDEATHS=1
-fails claims.pml -DBUG_SCAN_FIRST -DT=2 -DDEATHS=1
+fails claims.pml -DBUG_NO_DRAIN -DT=2 -DDEATHS=1
 fails claims.pml -DBUG_LATE_SET -DT=2 -DDEATHS=2
-fails claims.pml -DBUG_REARM_IN_PLACE -DT=2 -DDEATHS=1 -DRETRIES=1
+fails claims.pml -DBUG_NEWER_DEAD -DT=2 -DDEATHS=2
+fails claims.pml -DBUG_SEEN_LATE -DT=2 -DDEATHS=2
+fails claims.pml -DBUG_DEATH_UNKNOWN -DT=2 -DDEATHS=2
+fails claims.pml -DBUG_NO_RESCAN -DT=2 -DDEATHS=1 -DRETRIES=1
+fails claims.pml -DBUG_RESCAN_FIRST -DT=2 -DDEATHS=1 -DRETRIES=1
+fails claims.pml -DBUG_RESCAN_LATE -DT=2 -DDEATHS=1 -DRETRIES=1
 ok boards.pml -DDEATHS=0
 ok boards.pml -DDEATHS=1
 ok boards.pml -DDEATHS=1 -DRETRY
-fails boards.pml -DDEATHS=0 -DBUG_FLAG_AFTER_TAIL
-fails boards.pml -DDEATHS=0 -DBUG_NO_SEAL
+ok boards.pml -DDEATHS=1 -DRETRY -DREPLACE=0
+full boards.pml -DDEATHS=2 -DRETRY
+fails boards.pml -DDEATHS=0 -DBUG_NO_LAST_LOOK
 fails boards.pml -DDEATHS=0 -DBUG_ARM_OLD
 fails boards.pml -DDEATHS=2 -DT=2 -DBUG_START_NEWEST
-full boards.pml -DDEATHS=1 -DRETRY -DREPLACE_FIRST
-fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE_FIRST -DBUG_REARM_IN_PLACE
+fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_NO_RESCAN
+fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_RESCAN_FIRST
+fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_RESCAN_LATE
+fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_REWIND_ONE
+ok reuse.pml
+ok reuse.pml -DVIEW
+full reuse.pml -DBUG_NO_REFRESH
+ok reuse.pml -DDEATHS=1 -DT=2
+full reuse.pml -DDEATHS=1
+fails reuse.pml -DVIEW -DBUG_NO_REFRESH
+fails reuse.pml -DBUG_GENERATION_FIRST
+fails reuse.pml -DBUG_DONE_ALWAYS
+fails reuse.pml -DBUG_NO_DONE
+fails reuse.pml -DBUG_CLOSE_BY_STORE
+fails reuse.pml -DBUG_CLOSE_LEAVES
+fails reuse.pml -DBUG_NO_WAIT
+fails reuse.pml -DBUG_ENDED_AFTER_DRAIN
 ok future.pml -DDEATHS=1 -DSIGNALS=0
 ok future.pml -DDEATHS=1
 ok future.pml -DDEATHS=0 -DSIGNALS=2

@@ -30,7 +30,7 @@ bit busy[2], dead[2], zombie[2], start[2];
 byte kills;
 
 #define WORK (taken < tail)
-#define DIE kills < DEATHS -> goto die
+#define DIE atomic { kills < DEATHS -> kills++; goto die }
 
 proctype worker(byte s)
 {
@@ -42,7 +42,7 @@ again:
 task:
 		if
 		:: skip
-		:: atomic { busy[s] = 1; kills < DEATHS -> busy[s] = 0; goto die }
+		:: atomic { busy[s] = 1; kills < DEATHS -> kills++; busy[s] = 0; goto die }
 		:: DIE
 		fi
 	:: atomic { !WORK ->
@@ -113,7 +113,7 @@ park:
 		};
 		if
 		:: !asleep[s]
-		:: atomic { kills < DEATHS -> asleep[s] = 0; goto die }
+		:: atomic { kills < DEATHS -> kills++; asleep[s] = 0; goto die }
 		fi;
 unpark:
 		v = 0;
@@ -123,7 +123,7 @@ unpark:
 		fi
 	od;
 die:
-	atomic { kills++; v = 0; dead[s] = 1; zombie[s] = 1 };
+	atomic { v = 0; dead[s] = 1; zombie[s] = 1 };
 	start[s] -> start[s] = 0;
 	goto again
 }
