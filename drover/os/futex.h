@@ -10,6 +10,13 @@ namespace drover::inline v1::os {
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
+/// So long from now; durations beyond a hundred years, or infinite, mean no deadline.
+inline Deadline deadline_after(std::chrono::duration<double> duration) {
+  constexpr std::chrono::duration<double> kForever(100.0 * 365 * 86400);
+  if (!(duration < kForever)) return std::nullopt;
+  return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
+}
+
 /// A word that processes sleep on. std::atomic::wait cannot be used: it makes futexes that are private to one process.
 using FutexWord = std::atomic<std::uint32_t>;
 static_assert(FutexWord::is_always_lock_free && sizeof(FutexWord) == 4);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/guardian.h"
 
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <span>
 #include <system_error>
-
-#include <poll.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 extern "C" {
 extern const std::byte drover_guardian_begin[];
@@ -61,8 +61,11 @@ Guardian Guardian::start() {
   return {std::move(pipe.write_end), std::move(process)};
 }
 
+Guardian::Guardian(Fd pipe, ChildProcess process)
+    : owner_(::getpid()), pipe_(std::move(pipe)), process_(std::move(process)) {}
+
 Guardian::~Guardian() {
-  if (!pipe_.valid()) return;
+  if (!pipe_.valid() || ::getpid() != owner_) return;
   process_.send(SIGKILL);  // there is nothing left to guard
   pollfd ended{.fd = process_.pidfd().get(), .events = POLLIN, .revents = 0};
   constexpr int kPatienceMs = 1000;

@@ -8,8 +8,9 @@
 
 namespace drover::inline v1::os {
 
-/// A small process that outlives this one, however this one dies, and then kills the process groups it was told of: what users'
-/// functions started in their workers goes with them. (A program that leaves its group by setsid is not followed.)
+/// A small process that outlives this one, however this one dies, and then kills the process groups it was told of:
+/// what users' functions started in their workers goes with them. (A program that leaves its group by setsid is not
+/// followed.)
 ///
 /// One thread at a time; only the creating process. Destroyed, it lets the guardian end and reaps it.
 class Guardian {
@@ -28,9 +29,10 @@ class Guardian {
   void forget_group(int leader) const noexcept { tell(-leader); }
 
  private:
-  Guardian(Fd pipe, ChildProcess process) : pipe_(std::move(pipe)), process_(std::move(process)) {}
+  Guardian(Fd pipe, ChildProcess process);
   void tell(int message) const noexcept;
 
+  int owner_;  ///< a fork of the owner lets it be
   Fd pipe_;
   ChildProcess process_;
 };

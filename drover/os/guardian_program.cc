@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The guardian: a program of its own, without a C library (a few kB, so that it costs nothing to have it wait), whose image is
-/// part of the library. It outlives its owner, kills the process groups that the owner's workers led, and ends. Descriptor 0
-/// is a pipe from the owner, descriptor 1 a pidfd of the owner. See guardian.h.
+/// The guardian: a program of its own, without a C library (a few kB, so that it costs nothing to have it wait), whose
+/// image is part of the library. It outlives its owner, kills the process groups that the owner's workers led, and
+/// ends. Descriptor 0 is a pipe from the owner, descriptor 1 a pidfd of the owner. See guardian.h.
 
 #include <asm/unistd.h>
 #include <errno.h>
@@ -26,7 +26,10 @@ long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 
   long result;
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+               : "rcx", "r11", "memory");
   return result;
 }
 #elif defined(__aarch64__)
@@ -88,8 +91,10 @@ void kill_groups() {
       if (waits[1].revents == 0) call(__NR_exit_group, 0);
     }
   }
-  while (listening && read_messages()) {
-  }
+  struct {
+    long seconds, nanoseconds;
+  } const at_once = {0, 0};
+  while (listening && call(__NR_ppoll, address(waits), 1, address(&at_once), 0, 0) > 0) listening = read_messages();
   kill_groups();
   call(__NR_exit_group, 0);
   __builtin_unreachable();

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -16,6 +18,26 @@
 
 namespace drover::inline v1::os {
 
+namespace {
+
+constexpr std::uint64_t kLargeReservation = 1 << 20;
+constexpr std::uint64_t kLargestAllowance = 64 << 20;
+
+// What small reservations may still take before the machine is asked again: asking costs 0.2 ms.
+std::atomic<std::int64_t> allowance{0};
+
+bool enough_memory_for(std::uint64_t length) {
+  if (length < kLargeReservation) {
+    const auto wanted = static_cast<std::int64_t>(length);
+    if (allowance.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) return true;
+  }
+  const std::uint64_t available = available_memory().bytes;
+  allowance.store(static_cast<std::int64_t>(std::min(available / 8, kLargestAllowance)), std::memory_order_relaxed);
+  return length <= available;
+}
+
+}  // namespace
+
 MemoryFile MemoryFile::create(const char* debug_name) {
   Fd fd(::memfd_create(debug_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) throw_errno("memfd_create");
@@ -23,19 +45,22 @@ MemoryFile MemoryFile::create(const char* debug_name) {
   return MemoryFile(std::move(fd));
 }
 
+std::uint64_t MemoryFile::size() const {
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) < 0) throw_errno("fstat of shared memory");
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
 void MemoryFile::grow_to(std::uint64_t end) const {
   fault_point();
-  struct stat status {};
-  if (::fstat(fd_.get(), &status) < 0) throw_errno("fstat");
-  if (static_cast<std::uint64_t>(status.st_size) >= end) return;
+  if (size() >= end) return;
   // A concurrent grower may have gone further; the seal turns our shrinking into EPERM, which then means success.
   if (::ftruncate(fd_.get(), static_cast<off_t>(end)) < 0 && errno != EPERM) throw_errno("ftruncate");
 }
 
 void MemoryFile::reserve(std::uint64_t offset, std::uint64_t length) const {
   fault_point();
-  const std::uint64_t available = available_memory().bytes;
-  if (length <= available) {
+  if (enough_memory_for(length)) {
     int rc = 0;
     do {
       rc = ::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(length));
@@ -43,8 +68,8 @@ void MemoryFile::reserve(std::uint64_t offset, std::uint64_t length) const {
     if (rc == 0) return;
     if (errno != ENOSPC && errno != ENOMEM) throw_errno("fallocate");
   }
-  throw OutOfMemory("not enough memory for " + std::to_string(length) +
-                    " bytes of shared memory: " + std::to_string(available) + " bytes are available to this process");
+  throw OutOfMemory("not enough memory for " + std::to_string(length) + " bytes of shared memory: " +
+                    std::to_string(available_memory().bytes) + " bytes are available to this process");
 }
 
 void MemoryFile::discard(std::uint64_t offset, std::uint64_t length) const noexcept {

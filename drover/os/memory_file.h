@@ -19,6 +19,8 @@ class MemoryFile {
 
   const Fd& fd() const noexcept { return fd_; }
 
+  /// Bytes, never less than before.
+  std::uint64_t size() const;
   /// Makes the file at least `end` bytes long; pages come when they are touched.
   void grow_to(std::uint64_t end) const;
   /// Takes memory for the range now. Throws drover::OutOfMemory, with needed and available bytes, when it is not there.

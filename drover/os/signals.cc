@@ -85,11 +85,16 @@ void install_interrupt_handlers() {
   }
 }
 
-InterruptListener::InterruptListener(const EventFd& event) noexcept { listener = &event; }
+InterruptListener::InterruptListener(const EventFd& event) noexcept : event_(&event) { listener = event_; }
 
-InterruptListener::~InterruptListener() { listener = nullptr; }
+InterruptListener::~InterruptListener() {
+  const EventFd* mine = event_;
+  listener.compare_exchange_strong(mine, nullptr);  // unless a successor has taken over
+}
 
 void leave_interrupts_to_parent() noexcept { set_handler(SIGINT, do_nothing); }
+
+void leave_termination_to_parent() noexcept { set_handler(SIGTERM, do_nothing); }
 
 SignalBlock::SignalBlock() noexcept {
   static_assert(sizeof(sigset_t) <= sizeof saved_);

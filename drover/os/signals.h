@@ -22,18 +22,23 @@ extern std::atomic<int> pending_interrupt;
 /// The signal that came, or 0. Stays until the process ends. Async-signal-safe.
 inline int pending_interrupt() noexcept { return detail::pending_interrupt.load(std::memory_order_relaxed); }
 
-/// While it lives, `event` is signalled when a signal comes. At most one at a time in a process.
+/// While it lives, `event` is signalled when a signal comes. The one made last is the one that counts.
 class InterruptListener {
  public:
   explicit InterruptListener(const EventFd& event) noexcept;
   ~InterruptListener();
   InterruptListener(const InterruptListener&) = delete;
   InterruptListener& operator=(const InterruptListener&) = delete;
+
+ private:
+  const EventFd* const event_;
 };
 
 /// In a worker: an interrupt from the terminal or the batch system is the parent's to act on. A handler that does
 /// nothing (not SIG_IGN, which programs started by the user's functions would inherit).
 void leave_interrupts_to_parent() noexcept;
+/// The same for SIGTERM, which a batch system sends to every process of a job.
+void leave_termination_to_parent() noexcept;
 
 /// Blocks every signal for the calling thread and the threads it starts, until destroyed.
 class SignalBlock {

@@ -2,6 +2,8 @@
 #include "drover/pool/chunk_call.h"
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 
 #include "drover/pool/task_error.h"
 
@@ -18,7 +20,8 @@ IdleTime::IdleTime(WorkerSlot& worker) noexcept : worker_(worker), since_(now_ns
 }
 
 IdleTime::~IdleTime() {
-  worker_.idle_ns.fetch_add(now_ns() - since_, std::memory_order_relaxed);
+  const std::uint64_t before = worker_.idle_ns.load(std::memory_order_relaxed);  // this worker alone writes it
+  worker_.idle_ns.store(before + now_ns() - since_, std::memory_order_relaxed);
   worker_.idle_since_ns.store(0, std::memory_order_relaxed);
 }
 
@@ -34,12 +37,8 @@ void stop_task_clock(WorkerSlot& worker) noexcept {
 
 void ChunkCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
   const std::size_t size = sizeof(shm::RecordHeader) + 8 + shm::align8(bytes.size());
-  if (size > ring_.max_record()) {
-    if (!failed) return spill(bytes);
-    bytes = bytes.first(0);  // an error too long for the ring arrives without its text
-  }
-  std::byte* const place = reserve(sizeof(shm::RecordHeader) + 8 + shm::align8(bytes.size()));
-  if (place == nullptr) return;
+  if (!ring_.may_hold(size)) return spill(bytes, failed);
+  std::byte* const place = reserve(size);
   write_header(place, failed ? Kind::kError : Kind::kSized);
   const std::uint64_t length = bytes.size();
   std::memcpy(place + sizeof(shm::RecordHeader), &length, sizeof length);
@@ -47,16 +46,17 @@ void ChunkCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
   publish();
 }
 
-void ChunkCall::spill(std::span<const std::byte> bytes) {
+void ChunkCall::spill(std::span<const std::byte> bytes, bool failed) {
+  if (job_.timeout_ns != 0) stop_task_clock(worker_);  // a worker that is to be killed shall not take memory first
   std::uint64_t words[2] = {bytes.size(), 0};
   try {
     words[1] = segment_.store(bytes);
   } catch (...) {
-    return put_error(std::current_exception());
+    if (!failed) return put_error(std::current_exception());
+    std::abort();  // no memory even for the text of an error: the parent will say that this worker was lost
   }
   std::byte* const place = reserve(sizeof(shm::RecordHeader) + sizeof words);
-  if (place == nullptr) return segment_.discard(words[1], os::round_to_page(words[0]));
-  write_header(place, Kind::kSpilled);
+  write_header(place, failed ? Kind::kSpilledError : Kind::kSpilled);
   std::memcpy(place + sizeof(shm::RecordHeader), words, sizeof words);
   publish();
 }
@@ -66,15 +66,10 @@ void ChunkCall::put_error(const std::exception_ptr& error) {
   put_bytes(encoded.bytes(), true);
 }
 
-std::byte* ChunkCall::wait_for_room(std::size_t size) noexcept {
-  const IdleTime idle(worker_);
-  for (;;) {
-    job_.doorbell.ring();
-    const auto unwanted = [&] { return job_.closed.load(std::memory_order_relaxed) != 0; };
-    ring_.wait_for_room(size, unwanted);
-    if (std::byte* const place = ring_.try_reserve(size)) return place;
-    if (unwanted()) return nullptr;
-  }
+/// The window of a map is smaller than its rings (RingProducer::sure_records), so this means damaged memory.
+std::byte* ChunkCall::no_room() noexcept {
+  std::fputs("drover: a result ring is full, which cannot be unless something wrote over shared memory\n", stderr);
+  std::abort();
 }
 
 void ChunkCall::ring_doorbell() noexcept {

@@ -57,7 +57,6 @@ class ChunkCall {
   void put_fixed(const void* value) noexcept {
     constexpr std::size_t kRecord = sizeof(shm::RecordHeader) + shm::align8(kSize);
     std::byte* const place = reserve(kRecord);
-    if (place == nullptr) return;
     write_header(place, shm::RecordHeader::Kind::kValue);
     std::memcpy(place + sizeof(shm::RecordHeader), value, kSize);
     publish();
@@ -73,7 +72,7 @@ class ChunkCall {
   std::byte* reserve(std::size_t size) noexcept {
     if (job_.timeout_ns != 0) stop_task_clock(worker_);
     std::byte* const place = ring_.try_reserve(size);
-    return place != nullptr ? place : wait_for_room(size);
+    return place != nullptr ? place : no_room();
   }
   void write_header(std::byte* place, shm::RecordHeader::Kind kind) const noexcept {
     const shm::RecordHeader header{
@@ -88,9 +87,9 @@ class ChunkCall {
     // A hint only: a caller that falls asleep at this very moment is woken by the next item, or at the chunk's end.
     if (job_.doorbell.hint() != 0) ring_doorbell();
   }
-  std::byte* wait_for_room(std::size_t size) noexcept;
+  [[noreturn]] static std::byte* no_room() noexcept;
   void ring_doorbell() noexcept;
-  void spill(std::span<const std::byte> bytes);
+  void spill(std::span<const std::byte> bytes, bool failed);
 
   PoolSegment& segment_;
   JobSlot& job_;

@@ -14,25 +14,24 @@
 namespace drover::inline v1::detail {
 namespace {
 
-constexpr std::size_t kDeathsRemembered = 4096;
-// A wake-up across cores was measured at 24-30 µs (docs/design/001); spinning pays only when it outlasts one.
-constexpr std::uint32_t kSpinNs = 30'000;
-
 void write_options(PoolSegment& segment, const PoolOptions& options) {
   check_options(options);
   PoolHeader& header = segment.header();
   header.cores = static_cast<std::uint32_t>(os::usable_cpus());
-  const std::size_t workers = options.workers != 0 ? std::size_t{options.workers} : header.cores;
+  const std::size_t by_default = std::min<std::size_t>(header.cores, shm::WorkerMask::kMaxWorkers);
+  const std::size_t workers = options.workers != 0 ? std::size_t{options.workers} : by_default;
   header.worker_count = static_cast<std::uint32_t>(workers);
-  header.spin_ns = header.cores > 1 ? kSpinNs : 0;
+  header.spin_ns = static_cast<std::uint32_t>(PoolCore::kSpin.count());
   if (!options.initializer) return;
   header.initializer = options.initializer.function() + 1;
   header.initializer_length = options.initializer.arguments().size();
   header.initializer_offset = segment.store(options.initializer.arguments());
 }
 
-std::uint32_t lane_capacity(std::uint32_t stride, std::size_t lanes) noexcept {
-  const std::uint32_t all = stride == sizeof(InputEntry) ? PoolCore::kInputCapacity : PoolCore::kIndexCapacity;
+std::uint32_t stride_of(bool indexed) noexcept { return indexed ? sizeof(ChunkEntry) : sizeof(InputEntry); }
+
+std::uint32_t lane_capacity(bool indexed, std::size_t lanes) noexcept {
+  const std::uint32_t all = indexed ? PoolCore::kIndexCapacity : PoolCore::kInputCapacity;
   return all / std::bit_ceil(static_cast<std::uint32_t>(lanes));
 }
 
@@ -59,6 +58,7 @@ PoolCore::PoolCore(const PoolOptions& options)
 PoolCore::~PoolCore() { close(); }
 
 void PoolCore::close() noexcept {
+  if (!service_->belongs_to_this_process()) return;  // the workers are not ours to stop
   {
     const std::scoped_lock lock(mutex_);
     if (std::exchange(closed_, true)) return;
@@ -66,26 +66,11 @@ void PoolCore::close() noexcept {
     failed_ = true;
   }
   tell_news();
-  release_producers();
   crew_.stop(grace_);
   submits_.cancel_all();
   tell_news();
   service_->call([this] { service_->remove_on_interrupt(interrupt_key_); });
-}
-
-/// Workers that wait for room in a ring must not wait for a caller who is closing the pool.
-void PoolCore::release_producers() noexcept {
-  for (std::size_t job = 1; job < kMaxJobs; ++job) {
-    JobSlot& slot = header().jobs[job];
-    slot.closed.store(1, std::memory_order_seq_cst);
-    if (slot.generation.load(std::memory_order_acquire) == 0) continue;
-    const std::uint64_t stride = sizeof(shm::RingHeader) + slot.rings.capacity;
-    std::byte* const rings = segment_.map(slot.rings.offset, os::round_to_page(stride * crew_.size()));
-    for (std::size_t i = 0; i < crew_.size(); ++i) {
-      auto* const ring = reinterpret_cast<shm::RingHeader*>(rings + stride * i);
-      shm::RingConsumer(ring, rings, slot.rings.capacity, 0).nudge();
-    }
-  }
+  sweep();
 }
 
 void PoolCore::check_usable() const {
@@ -96,65 +81,77 @@ void PoolCore::check_usable() const {
 }
 
 std::exception_ptr PoolCore::death_error(std::uint32_t incarnation, const std::string& task) const {
-  const std::scoped_lock lock(mutex_);
-  const auto found = std::find_if(dead_.rbegin(), dead_.rend(),
-                                  [&](const WorkerDeath& death) { return death.incarnation == incarnation; });
-  if (found != dead_.rend()) return found->error(task);
+  if (const auto death = crew_.death_of(incarnation)) return death->error(task);
   return std::make_exception_ptr(
       WorkerLost("a worker was lost with " + task + "; how is no longer known", 0, -1, 0, false));
 }
 
-std::size_t PoolCore::choose_slot(std::uint32_t stride) const {
-  std::size_t unused = kMaxJobs, other = kMaxJobs;
-  for (std::size_t job = 1; job < kMaxJobs; ++job) {
-    if ((jobs_in_use_ >> job & 1) != 0) continue;
-    const std::uint32_t has = segment_.header().jobs[job].boards[0].stride;
-    if (has == stride) return job;
-    (has == 0 ? unused : other) = std::min(has == 0 ? unused : other, job);
-  }
-  if (unused == kMaxJobs && other == kMaxJobs) {
-    throw InvalidArgument("a pool runs at most " + std::to_string(kMaxJobs - 1) + " maps at once");
-  }
-  return unused != kMaxJobs ? unused : other;
+std::size_t PoolCore::free_slot() const {
+  const auto slot = static_cast<std::size_t>(std::countr_one(jobs_in_use_));
+  if (slot < kMaxJobs) return slot;
+  throw InvalidArgument("a pool runs at most " + std::to_string(kMaxJobs - 1) +
+                        " maps at once; read the results of some, or drop them, before the next");
 }
 
-/// A slot keeps its memory, warm, for the next job of the same kind.
-void PoolCore::give_regions(JobSlot& slot, std::uint32_t stride) {
-  if (slot.boards[0].stride == stride) return;
-  const std::size_t lanes = std::min(crew_.size(), kMaxLanes);
-  const std::uint32_t capacity = lane_capacity(stride, lanes);
-  const std::uint64_t lane_bytes = std::uint64_t{capacity} * stride;
-  const std::uint64_t offset = segment_.append(lanes * lane_bytes);
-  if (slot.rings.capacity == 0) {
-    slot.rings.offset = segment_.append((sizeof(shm::RingHeader) + kRingCapacity) * crew_.size());
-    slot.rings.capacity = kRingCapacity;
+/// A slot keeps its memory, warm, for later jobs: where it lies never changes, so that no worker can mistake it.
+void PoolCore::give_memory(std::size_t job, bool indexed) {
+  JobSlot& slot = header().jobs[job];
+  JobMemory& memory = memory_[job];
+  if (memory.rings == 0) {
+    memory.rings = segment_.append((sizeof(shm::RingHeader) + kRingCapacity) * crew_.size());
+    slot.rings = {.offset = memory.rings, .capacity = kRingCapacity};
+    slot.lanes = static_cast<std::uint32_t>(lanes());
   }
-  for (std::size_t i = 0; i < lanes; ++i) {
-    slot.boards[i].offset = offset + i * lane_bytes;
-    slot.boards[i].capacity = capacity;
-    slot.boards[i].stride = stride;
+  std::uint64_t& offset = indexed ? memory.index_lanes : memory.input_lanes;
+  if (offset != 0) return;
+  const std::uint32_t capacity = lane_capacity(indexed, lanes());
+  const std::uint64_t lane_bytes = std::uint64_t{capacity} * stride_of(indexed);
+  offset = segment_.append(lanes() * lane_bytes);
+  for (std::size_t i = 0; i < lanes(); ++i) {
+    BoardPlace& place = slot.boards[(indexed ? 0 : JobSlot::kMaxLanes) + i];
+    place.offset = offset + i * lane_bytes;
+    place.capacity = capacity;
+    place.stride = stride_of(indexed);
   }
-  slot.board_count.store(static_cast<std::uint32_t>(lanes), std::memory_order_relaxed);
+}
+
+shm::Board PoolCore::lane(std::size_t job, bool indexed, std::size_t number) {
+  const std::uint32_t capacity = lane_capacity(indexed, lanes());
+  const std::uint64_t lane_bytes = std::uint64_t{capacity} * stride_of(indexed);
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t lanes_offset = indexed ? memory_[job].index_lanes : memory_[job].input_lanes;
+  std::byte* const entries = segment_.map(lanes_offset + number * lane_bytes, lane_bytes);
+  BoardPlace& place = header().jobs[job].boards[(indexed ? 0 : JobSlot::kMaxLanes) + number];
+  return {entries, stride_of(indexed), capacity, &place.tail};
+}
+
+shm::RingConsumer PoolCore::ring(std::size_t job, std::size_t worker, std::size_t value_size) {
+  constexpr std::size_t kStride = sizeof(shm::RingHeader) + kRingCapacity;
+  const std::scoped_lock lock(mutex_);
+  std::byte* const rings = segment_.map(memory_[job].rings, os::round_to_page(kStride * crew_.size()));
+  std::byte* const mine = rings + kStride * worker;
+  return {reinterpret_cast<shm::RingHeader*>(mine), mine + sizeof(shm::RingHeader), kRingCapacity, value_size};
 }
 
 std::size_t PoolCore::open_job(const JobParameters& parameters) {
+  check_usable();
   sweep();
   const std::scoped_lock lock(mutex_);
-  const std::uint32_t stride = parameters.indexed ? sizeof(ChunkEntry) : sizeof(InputEntry);
-  const std::size_t job = choose_slot(stride);
+  const std::size_t job = free_slot();
+  give_memory(job, parameters.indexed);
   JobSlot& slot = header().jobs[job];
-  give_regions(slot, stride);
   slot.function = parameters.function;
   slot.value_size = parameters.value_size;
+  slot.indexed = parameters.indexed ? 1 : 0;
   slot.measured = parameters.measured ? 1 : 0;
   slot.base = parameters.base;
   slot.timeout_ns = parameters.timeout_ns;
-  slot.closed.store(closed_ ? 1 : 0, std::memory_order_relaxed);
+  slot.task_ns.store(0, std::memory_order_relaxed);
+  slot.closed.store(0, std::memory_order_relaxed);
   for (BoardPlace& board : slot.boards) board.tail.store(0, std::memory_order_relaxed);
   slot.generation.fetch_add(1, std::memory_order_release);
   header().active_jobs.fetch_or(std::uint64_t{1} << job, std::memory_order_seq_cst);
   jobs_in_use_ |= std::uint64_t{1} << job;
-  if (parameters.timeout_ns != 0) crew_.watch_deadlines(std::chrono::nanoseconds(parameters.timeout_ns / 8));
   return job;
 }
 
@@ -175,17 +172,10 @@ void PoolCore::retire(std::unique_ptr<MapJob> map) noexcept {
 
 void PoolCore::sweep() noexcept {
   const std::scoped_lock lock(retired_mutex_);
-  std::erase_if(retired_, [this](const std::unique_ptr<MapJob>& map) {
-    if (!map->finished_after_close()) return false;
-    close_job(map->job());
-    return true;
-  });
+  std::erase_if(retired_, [this](const std::unique_ptr<MapJob>& map) { return map->finished_after_close(); });
 }
 
-void PoolCore::tell_news() noexcept {
-  news_.fetch_add(1, std::memory_order_acq_rel);
-  waiters_.poke_all();
-}
+void PoolCore::tell_news() noexcept { waiters_.poke_all(); }
 
 void PoolCore::interrupted() noexcept {
   crew_.interrupt();
@@ -193,11 +183,6 @@ void PoolCore::interrupted() noexcept {
 }
 
 void PoolCore::worker_died(const WorkerDeath& death) noexcept {
-  {
-    const std::scoped_lock lock(mutex_);
-    dead_.push_back(death);
-    if (dead_.size() > kDeathsRemembered) dead_.pop_front();
-  }
   submits_.worker_died(death);
   deaths_.fetch_add(1, std::memory_order_acq_rel);
   tell_news();
@@ -216,10 +201,25 @@ PoolStats PoolCore::stats() {
   PoolStats stats;
   crew_.fill_stats(stats.workers);
   stats.queued = submits_.queued();
-  const std::vector<std::uint32_t> incarnations = crew_.incarnations();
-  std::vector<std::size_t> claimed = submits_.claimed_by(incarnations);
-  for (std::size_t i = 0; i < claimed.size(); ++i) stats.workers[i].queue_depth = claimed[i];
+  count_chunks(stats);
   return stats;
+}
+
+/// Adds what the boards of all maps hold. Numbers of one moment: the boards change while they are counted.
+void PoolCore::count_chunks(PoolStats& stats) {
+  const std::uint64_t active = header().active_jobs.load(std::memory_order_acquire);
+  for (std::size_t job = 1; job < kMaxJobs; ++job) {
+    if ((active >> job & 1) == 0) continue;
+    const bool indexed = header().jobs[job].indexed != 0;
+    for (std::size_t i = 0; i < lanes(); ++i) {
+      const shm::Board board = lane(job, indexed, i);
+      for (std::size_t position = 0; position < board.capacity(); ++position) {
+        const auto& chunk = *reinterpret_cast<const ChunkEntry*>(board.entry(position));
+        const std::uint32_t word = chunk.word.load(std::memory_order_relaxed);
+        if (shm::state::phase(word) == shm::state::kArmed) stats.queued += chunk.count;
+      }
+    }
+  }
 }
 
 }  // namespace drover::inline v1::detail

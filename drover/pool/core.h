@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -18,6 +18,13 @@
 namespace drover::inline v1::detail {
 
 class MapJob;
+
+/// Where a job slot's memory lies. The parent's own copy: workers can write over the header's.
+struct JobMemory {
+  std::uint64_t index_lanes = 0;  ///< file offsets; 0: none yet
+  std::uint64_t input_lanes = 0;
+  std::uint64_t rings = 0;
+};
 
 /// What the workers need to know of a map.
 struct JobParameters {
@@ -34,9 +41,10 @@ struct JobParameters {
 class PoolCore final : public Crew::Listener {
  public:
   static constexpr std::uint32_t kRingCapacity = 256 * 1024;
+  // A wake-up across cores was measured at 24-30 µs (docs/design/002); spinning pays only when it outlasts one.
+  static constexpr std::chrono::nanoseconds kSpin{30'000};
   static constexpr std::uint32_t kIndexCapacity = 8192;  ///< entries in all lanes of a map over an index range
   static constexpr std::uint32_t kInputCapacity = 1024;  ///< of any other map
-  static constexpr std::size_t kMaxLanes = 16;
 
   explicit PoolCore(const PoolOptions& options);
   ~PoolCore();
@@ -52,12 +60,8 @@ class PoolCore final : public Crew::Listener {
   Crew& crew() noexcept { return crew_; }
   Waiters& waiters() noexcept { return waiters_; }
   SubmitQueue& submits() noexcept { return submits_; }
-  std::chrono::nanoseconds spin_budget() noexcept {
-    return std::chrono::nanoseconds(crew_.may_spin() ? header().spin_ns : 0);
-  }
+  std::chrono::nanoseconds spin_budget() noexcept { return crew_.may_spin() ? kSpin : std::chrono::nanoseconds(0); }
 
-  /// Grows with each thing that a sleeper must look at. Read it before looking, compare before sleeping.
-  std::uint64_t news() const noexcept { return news_.load(std::memory_order_acquire); }
   /// Grows with each death of a worker.
   std::uint64_t deaths() const noexcept { return deaths_.load(std::memory_order_acquire); }
   /// Throws Interrupted when a signal came, or why there are no workers any more.
@@ -68,6 +72,10 @@ class PoolCore final : public Crew::Listener {
   /// Takes a job slot and makes it visible to the workers. Throws InvalidArgument when all are in use.
   std::size_t open_job(const JobParameters& parameters);
   void close_job(std::size_t job) noexcept;
+  /// The lanes of a slot's boards, and the rings of its workers.
+  std::size_t lanes() const noexcept { return std::min(crew_.size(), JobSlot::kMaxLanes); }
+  shm::Board lane(std::size_t job, bool indexed, std::size_t number);
+  shm::RingConsumer ring(std::size_t job, std::size_t worker, std::size_t value_size);
   /// Takes over a map that nobody reads any more, until its running items have ended.
   void retire(std::unique_ptr<MapJob> map) noexcept;
 
@@ -79,9 +87,9 @@ class PoolCore final : public Crew::Listener {
   void tell_news() noexcept;
   void interrupted() noexcept;
   void sweep() noexcept;
-  void release_producers() noexcept;
-  std::size_t choose_slot(std::uint32_t stride) const;
-  void give_regions(JobSlot& slot, std::uint32_t stride);
+  std::size_t free_slot() const;
+  void give_memory(std::size_t job, bool indexed);
+  void count_chunks(PoolStats& stats);
 
   const std::shared_ptr<worker::Service> service_;
   const Duration grace_;
@@ -91,15 +99,14 @@ class PoolCore final : public Crew::Listener {
   SubmitQueue submits_;
   worker::Service::Key interrupt_key_ = 0;
 
-  std::atomic<std::uint64_t> news_{0};
   std::atomic<std::uint64_t> deaths_{0};
 
   mutable std::mutex mutex_;
-  std::uint64_t jobs_in_use_ = 1;    // protected by mutex_; bit 0 is the submit queue's
-  std::deque<WorkerDeath> dead_;     // protected by mutex_; the last ones
-  std::exception_ptr reason_;        // protected by mutex_; why there are no workers
-  std::atomic<bool> failed_{false};  // reason_ is set
-  bool closed_ = false;              // protected by mutex_
+  std::array<JobMemory, kMaxJobs> memory_;  // protected by mutex_
+  std::uint64_t jobs_in_use_ = 1;           // protected by mutex_; bit 0 is the submit queue's
+  std::exception_ptr reason_;               // protected by mutex_; why there are no workers
+  std::atomic<bool> failed_{false};         // reason_ is set
+  bool closed_ = false;                     // protected by mutex_
 
   std::mutex retired_mutex_;
   std::vector<std::unique_ptr<MapJob>> retired_;  // protected by retired_mutex_

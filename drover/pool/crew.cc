@@ -17,6 +17,9 @@ namespace {
 
 constexpr int kFailedStartsAllowed = 3;
 constexpr auto kMemorySamplePeriod = std::chrono::seconds(1);
+constexpr std::size_t kDeathsRemembered = 4096;
+constexpr Duration kShortestTick(0.001);
+constexpr Duration kIdleTick(1);
 constexpr Duration kKillPatience(5);  // a killed process that does not go hangs in the kernel: nothing more can be done
 
 std::vector<std::string> inner_thread_limits(std::size_t cores, std::size_t workers) {
@@ -48,8 +51,8 @@ std::exception_ptr WorkerDeath::error(const std::string& task) const {
                                             end.pid, status.code, status.signal, end.killed_for_memory));
 }
 
-bool Roster::is_dead(std::uint32_t incarnation) const noexcept {
-  return incarnation <= newest && std::find(alive.begin(), alive.end(), incarnation) == alive.end();
+bool Roster::is_alive(std::uint32_t incarnation) const noexcept {
+  return std::find(alive.begin(), alive.end(), incarnation) != alive.end();
 }
 
 Crew::Crew(std::shared_ptr<worker::Service> service, PoolSegment& segment, const PoolOptions& options,
@@ -72,7 +75,7 @@ void Crew::start() {
       kill_all();
       throw;
     }
-    sample_memory();
+    sample_memory_later();
   });
 }
 
@@ -112,10 +115,13 @@ void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
     member.child = nullptr;
     death.incarnation = std::exchange(member.incarnation, 0);
     death.timed_out = member.timed_out;
+    deaths_.push_back(death);  // before anybody can see that this incarnation is gone
+    if (deaths_.size() > kDeathsRemembered) deaths_.pop_front();
   }
   header_.parked.take(slot);
   header_.spinning.take(slot);
   header_.workers[slot].deadline_ns.store(0, std::memory_order_relaxed);
+  header_.workers[slot].running.store(0, std::memory_order_relaxed);
   if (!stopping_) {
     listener_.worker_died(death);
     replace(death);
@@ -127,7 +133,12 @@ void Crew::replace(const WorkerDeath& death) {
   const bool had_started = header_.workers[death.slot].ready.load(std::memory_order_acquire) == death.incarnation;
   failed_starts_ = had_started ? 0 : failed_starts_ + 1;
   const std::string what = worker_name(death) + " " + death.end.describe();
-  if (death.end.status.code == worker::kExitIncompatible) {
+  if (header_.stop.load(std::memory_order_relaxed) != 0 || header_.worker_count != size_) {
+    return fail(std::make_exception_ptr(
+        WorkerLost("the pool has ended: a worker wrote over the pool's shared memory. The last to die: " + what,
+                   death.end.pid, death.end.status.code, death.end.status.signal, false)));
+  }
+  if (!had_started && death.end.status.code == worker::kExitIncompatible) {
     return fail(std::make_exception_ptr(Incompatible("the pool's workers cannot start: " + what)));
   }
   if (failed_starts_ >= kFailedStartsAllowed) {
@@ -164,13 +175,14 @@ std::size_t Crew::living() const {
 }
 
 void Crew::stop(Duration grace) noexcept {
-  header_.stop.store(1, std::memory_order_seq_cst);
-  for (std::size_t i = 0; i < size(); ++i) wake_worker(i);
+  if (!service_->belongs_to_this_process()) return;
   service_->call([this] {
-    stopping_ = true;
+    stopping_ = true;  // first: an end that was asked for is no death
     service_->forget(memory_timer_);
     service_->forget(deadline_timer_);
   });
+  header_.stop.store(1, std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < size(); ++i) wake_worker(i);
   const auto all_gone = [this] { return living() == 0; };
   std::unique_lock lock(mutex_);
   ended_.wait_for(lock, grace, [&] { return all_gone() || os::pending_interrupt() != 0; });
@@ -180,7 +192,10 @@ void Crew::stop(Duration grace) noexcept {
   lock.lock();
   if (ended_.wait_for(lock, kKillPatience, all_gone)) return;
   lock.unlock();
-  service_->call([this] { members_.clear(); });
+  service_->call([this] {
+    const std::scoped_lock clear_lock(mutex_);
+    members_.clear();
+  });
 }
 
 void Crew::interrupt() noexcept {
@@ -212,11 +227,12 @@ Roster Crew::roster() const {
   return result;
 }
 
-std::vector<std::uint32_t> Crew::incarnations() const {
+std::optional<WorkerDeath> Crew::death_of(std::uint32_t incarnation) const {
   const std::scoped_lock lock(mutex_);
-  std::vector<std::uint32_t> result;
-  for (const Member& member : members_) result.push_back(member.incarnation);
-  return result;
+  for (const WorkerDeath& death : deaths_) {
+    if (death.incarnation == incarnation) return death;
+  }
+  return std::nullopt;
 }
 
 void Crew::kill(std::uint32_t slot) noexcept {
@@ -230,30 +246,41 @@ void Crew::sample_memory() {
     const bool idle = header_.workers[i].idle_since_ns.load(std::memory_order_relaxed) != 0;
     if (members_[i].child && !idle) members_[i].child->sample_memory();
   }
+  sample_memory_later();
+}
+
+void Crew::sample_memory_later() {
   memory_timer_ = service_->at(std::chrono::steady_clock::now() + kMemorySamplePeriod, [this] { sample_memory(); });
 }
 
-void Crew::watch_deadlines(Duration period) {
-  service_->post([this, period] {
-    if (stopping_ || (deadline_timer_ != 0 && deadline_period_ <= period)) return;
+void Crew::watch_deadlines(Duration limit) {
+  const auto wanted = static_cast<std::uint64_t>(std::max(limit / 8, kShortestTick) / Duration(1e-9));
+  if (wanted >= deadline_period_ns_.load(std::memory_order_relaxed)) return;
+  deadline_period_ns_.store(wanted, std::memory_order_relaxed);
+  service_->post([this] {
     service_->forget(deadline_timer_);
-    deadline_period_ = period;
-    check_deadlines();
+    if (!stopping_) check_deadlines();
   });
 }
 
 void Crew::check_deadlines() {
   const std::uint64_t now = now_ns();
+  bool all_idle = true;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    std::atomic<std::uint64_t>& word = header_.workers[i].deadline_ns;
-    std::uint64_t deadline = word.load(std::memory_order_relaxed);
+    WorkerSlot& slot = header_.workers[i];
+    all_idle = all_idle && slot.idle_since_ns.load(std::memory_order_relaxed) != 0;
+    std::uint64_t deadline = slot.deadline_ns.load(std::memory_order_relaxed);
     if (deadline == 0 || deadline > now || !members_[i].child) continue;
-    if (!word.compare_exchange_strong(deadline, kTimeIsOver)) continue;  // it finished just now
+    if (!slot.deadline_ns.compare_exchange_strong(deadline, kTimeIsOver)) continue;  // it finished just now
+    const std::scoped_lock lock(mutex_);
     members_[i].timed_out = true;
     members_[i].child->send(SIGKILL);
   }
-  const auto next = std::chrono::steady_clock::now() + steady(deadline_period_);
-  deadline_timer_ = service_->at(next, [this] { check_deadlines(); });
+  // An idle crew is looked at rarely; whoever arms a task with a limit makes it often again.
+  const Duration period(static_cast<double>(deadline_period_ns_.load(std::memory_order_relaxed)) * 1e-9);
+  const Duration next = all_idle ? std::max(period, kIdleTick) : period;
+  deadline_period_ns_.store(static_cast<std::uint64_t>(next / Duration(1e-9)), std::memory_order_relaxed);
+  deadline_timer_ = service_->at(std::chrono::steady_clock::now() + steady(next), [this] { check_deadlines(); });
 }
 
 void Crew::fill_stats(std::vector<WorkerStats>& stats) const {
@@ -267,6 +294,7 @@ void Crew::fill_stats(std::vector<WorkerStats>& stats) const {
     out.ready = out.pid != 0 && slot.ready.load(std::memory_order_acquire) == members_[i].incarnation;
     out.tasks = slot.tasks.load(std::memory_order_relaxed);
     out.restarts = members_[i].restarts;
+    out.queue_depth = slot.running.load(std::memory_order_relaxed);
     if (out.ready) {
       const std::uint64_t since = slot.idle_since_ns.load(std::memory_order_relaxed);
       const std::uint64_t idle =

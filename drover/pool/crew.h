@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +35,8 @@ struct Roster {
   std::vector<std::uint32_t> alive;  ///< incarnations, unordered
   std::uint32_t newest = 0;          ///< incarnations above are of processes started later
 
-  bool is_dead(std::uint32_t incarnation) const noexcept;
+  bool is_alive(std::uint32_t incarnation) const noexcept;
+  bool is_dead(std::uint32_t incarnation) const noexcept { return incarnation <= newest && !is_alive(incarnation); }
 };
 
 /// The worker processes of one pool: starts them, replaces the dead, wakes the sleeping, stops them.
@@ -72,11 +76,12 @@ class Crew {
   Roster roster() const;
   /// Kills the worker in this slot, because it breaks the protocol.
   void kill(std::uint32_t slot) noexcept;
-  /// Looks after time limits of running tasks, every `period` from now on.
-  void watch_deadlines(Duration period);
+  /// A task with this time limit has been, or is about to be, armed: looks after the limits often enough. Cheap to
+  /// repeat.
+  void watch_deadlines(Duration limit);
   void fill_stats(std::vector<WorkerStats>& stats) const;
-  /// By slot; 0 while there is none.
-  std::vector<std::uint32_t> incarnations() const;
+  /// How a worker ended, if it was one of the last to do so.
+  std::optional<WorkerDeath> death_of(std::uint32_t incarnation) const;
 
  private:
   struct Member {
@@ -92,6 +97,7 @@ class Crew {
   void replace(const WorkerDeath& death);
   void fail(std::exception_ptr reason);
   void sample_memory();
+  void sample_memory_later();
   void check_deadlines();
   void kill_all() noexcept;
 
@@ -109,13 +115,15 @@ class Crew {
 
   mutable std::mutex mutex_;
   std::condition_variable ended_;
-  std::vector<Member> members_;  // protected by mutex_; written on the service thread
-  std::uint32_t newest_ = 0;     // protected by mutex_; written on the service thread
-  bool stopping_ = false;        // service thread
-  int failed_starts_ = 0;        // service thread
+  std::vector<Member> members_;     // protected by mutex_; written on the service thread
+  std::deque<WorkerDeath> deaths_;  // protected by mutex_; the last ones, in the order of their ends
+  std::uint32_t newest_ = 0;        // protected by mutex_; written on the service thread
+  bool stopping_ = false;           // service thread
+  int failed_starts_ = 0;           // service thread
   worker::Service::Key memory_timer_ = 0;
   worker::Service::Key deadline_timer_ = 0;
-  Duration deadline_period_{0};
+  std::atomic<std::uint64_t> deadline_period_ns_{
+      ~std::uint64_t{0}};  // how often limits are looked at; never: the largest
 };
 
 }  // namespace drover::inline v1::detail

@@ -89,10 +89,7 @@ class [[nodiscard]] Future {
   bool ready() const { return task_.ready(); }
   void wait() const { task_.wait({}); }
   /// Waits at most so long; true when the result, or its error, is there.
-  bool wait_for(Duration duration) const {
-    return task_.wait(std::chrono::steady_clock::now() +
-                      std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration));
-  }
+  bool wait_for(Duration duration) const { return task_.wait(os::deadline_after(duration)); }
   /// Takes the task back if no worker has begun it: true, and get throws Cancelled. A running task is left alone.
   bool cancel() { return task_.cancel(); }
 

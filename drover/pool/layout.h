@@ -34,21 +34,26 @@ struct RingsPlace {
 };
 
 struct JobSlot {
-  /// Of the submit queue each is twice the size of the one before; of a map all are alike, the lanes of the workers.
-  static constexpr std::size_t kMaxBoards = 24;
+  /// Of the submit queue each is twice the size of the one before. A slot for maps has lanes, all alike: those of index
+  /// ranges from 0, those of other inputs from kMaxLanes.
+  static constexpr std::size_t kMaxBoards = 32;
+  static constexpr std::size_t kMaxLanes = kMaxBoards / 2;
 
   /// Changes with each job that takes the slot, after all below is written.
   alignas(64) std::atomic<std::uint32_t> generation;
   std::atomic<std::uint32_t> closed;       ///< nobody reads results any more
   std::atomic<std::uint32_t> rescan;       ///< changes when an entry that cursors have passed is armed again
-  std::atomic<std::uint32_t> board_count;  ///< boards in use; the last one is being armed
+  std::atomic<std::uint32_t> board_count;  ///< submit: boards in use; the last one is being armed
   std::uint32_t function;                  ///< index in program_functions()
   std::uint32_t value_size;                ///< bytes of each result when they are all alike, else 0
+  std::uint32_t indexed;                   ///< inputs are an index range
+  std::uint32_t lanes;                     ///< of either kind
   std::uint32_t measured;                  ///< workers time their chunks, for automatic chunking
   std::uint64_t timeout_ns;                ///< the longest an item may take, 0: no limit
   std::int64_t base;                       ///< first value of an index range
   RingsPlace rings;
   alignas(64) shm::Doorbell doorbell;
+  std::atomic<std::uint64_t> task_ns;  ///< smoothed time of an item when measured, times 16; any worker
   std::array<BoardPlace, kMaxBoards> boards;
 };
 
@@ -76,7 +81,7 @@ static_assert(sizeof(InputEntry) == 256);
 /// inline bytes is its offset.
 struct alignas(64) SubmitEntry {
   static constexpr std::size_t kInlineArguments = 64;
-  static constexpr std::size_t kInlineResult = 24;
+  static constexpr std::size_t kInlineResult = 88;
   std::atomic<std::uint32_t> word;
   std::uint32_t function;
   std::uint64_t argument_length;
@@ -87,17 +92,17 @@ struct alignas(64) SubmitEntry {
   std::byte result[kInlineResult];
   std::byte arguments[kInlineArguments];
 };
-static_assert(sizeof(SubmitEntry) == 128);
+static_assert(sizeof(SubmitEntry) == 192);
 
 /// A worker's own line, and what it tells about itself. Written by the worker, unless it says otherwise.
 struct WorkerSlot {
   alignas(64) os::FutexWord wake;            ///< bumped by whoever took the worker's bit out of a mask
   std::atomic<std::uint32_t> ready;          ///< incarnation that finished its start
   std::atomic<std::uint64_t> tasks;          ///< finished, by all incarnations
+  std::atomic<std::uint32_t> running;        ///< tasks of the claim it is at
   std::atomic<std::uint64_t> started_ns;     ///< steady clock
   std::atomic<std::uint64_t> idle_ns;        ///< slept or spun since then
   std::atomic<std::uint64_t> idle_since_ns;  ///< 0: busy
-  std::atomic<std::uint64_t> task_ns;        ///< smoothed time of a task in measured jobs, times 16
   std::atomic<std::uint64_t> deadline_ns;    ///< steady clock: when the running task's time is over, 0: no limit
 };
 
@@ -111,7 +116,6 @@ struct PoolHeader {
   alignas(64) std::atomic<std::uint64_t> file_end;       ///< first byte that nobody has taken
   alignas(64) std::atomic<std::uint32_t> stop;
   std::atomic<std::uint64_t> active_jobs;  ///< a bit for each job slot in use
-  alignas(64) os::FutexWord started;       ///< changes when a worker is ready
   alignas(64) shm::WorkerMask parked;
   alignas(64) shm::WorkerMask spinning;
   std::array<JobSlot, kMaxJobs> jobs;

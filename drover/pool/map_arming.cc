@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "drover/base/errors.h"
 #include "drover/pool/map_job.h"
 
 namespace drover::inline v1::detail {
@@ -11,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kChunkTimeNs = 20'000;  // long against the cost of a claim, short against what a person notices
+constexpr std::uint32_t kLargestChunk = 0xffffff;  // what a record's item number can count
 constexpr std::uint32_t kLargestIndexChunk = 1024;
 constexpr std::uint32_t kLargestInputChunk = 64;
 constexpr std::size_t kStoredBytesLimit = 64 << 20;  // results waiting for their turn
@@ -21,16 +23,32 @@ constexpr auto kFastRefill = 2ms;
 void MapJob::refill() {
   if (input_ended_ || closed_) return;
   widen_window();
+  if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);
+  const std::uint32_t largest_chunk = chunk_size();
   std::size_t armed = 0;
-  while (in_flight_ < window_ && !input_ended_ && stored_bytes_ < kStoredBytesLimit && find_free_position()) {
-    const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(window_ - in_flight_, 0xffffff));
-    const std::uint32_t count = std::min(chunk_size(), room);
-    if (!(spec_.job.indexed ? arm_indexed(count) : arm_encoded(count))) break;
-    ++armed;
+  try {
+    while (in_flight_ < window_ && !input_ended_ && stored_bytes_ < kStoredBytesLimit && find_free_position()) {
+      if (!arm_next(largest_chunk)) break;
+      ++armed;
+    }
+  } catch (const OutOfMemory&) {
+    if (in_flight_ == 0) throw;  // else results that are delivered give memory back: it is tried again
   }
   if (armed == 0) return;
   for (const Lane& lane : lanes_) lane.board.set_tail(lane.tail);
   core_->crew().wake(armed);
+}
+
+bool MapJob::arm_next(std::uint32_t largest_chunk) {
+  const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(window_ - in_flight_, kLargestChunk));
+  std::uint64_t count = std::min(largest_chunk, room);
+  if (!spec_.job.indexed) return arm_encoded(static_cast<std::uint32_t>(count));
+  const std::uint64_t left = spec_.count - next_input_;
+  if (spec_.options.chunk == 0) count = std::clamp<std::uint64_t>(left / (2 * core_->crew().size()), 1, count);
+  count = std::min(left, count);
+  input_ended_ = left == count;
+  if (count != 0) finish_arming(static_cast<std::uint32_t>(count));
+  return count != 0;
 }
 
 /// Workers that ran through the whole window soon after it was filled need a larger one.
@@ -40,23 +58,16 @@ void MapJob::widen_window() noexcept {
   if (next_input_ != 0 && soon && in_flight_ <= window_ / 2) window_ = std::min(window_ * 2, largest_window_);
 }
 
+/// The user's, or so many that a chunk takes about kChunkTimeNs, leaving two chunks for each worker.
 std::uint32_t MapJob::chunk_size() const noexcept {
-  if (spec_.options.chunk != 0) return static_cast<std::uint32_t>(std::min<std::size_t>(spec_.options.chunk, 0xffffff));
-  return auto_chunk_size();
-}
-
-/// So many that a chunk takes about kChunkTimeNs, but leaving two chunks for each worker, also of the last inputs.
-std::uint32_t MapJob::auto_chunk_size() const noexcept {
-  const std::size_t workers = core_->crew().size();
-  std::uint64_t slowest = 0;  // nanoseconds a task, times 16
-  for (std::size_t i = 0; i < workers; ++i) {
-    slowest = std::max(slowest, core_->header().workers[i].task_ns.load(std::memory_order_relaxed));
+  if (spec_.options.chunk != 0) {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(spec_.options.chunk, kLargestChunk));
   }
-  if (slowest == 0) return 1;
-  std::uint64_t count = kChunkTimeNs * 16 / slowest;
+  const std::uint64_t task = slot_.task_ns.load(std::memory_order_relaxed);  // times 16
+  if (task == 0) return 1;
+  std::uint64_t count = kChunkTimeNs * 16 / task;
   count = std::min<std::uint64_t>(count, spec_.job.indexed ? kLargestIndexChunk : kLargestInputChunk);
-  count = std::min<std::uint64_t>(count, window_ / (2 * workers));
-  if (spec_.job.indexed) count = std::min<std::uint64_t>(count, (spec_.count - next_input_) / (2 * workers));
+  count = std::min<std::uint64_t>(count, window_ / (2 * core_->crew().size()));
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(count, 1));
 }
 
@@ -76,17 +87,8 @@ void MapJob::free_position(std::size_t position) noexcept {
   chunks_[position].count = 0;
   --busy_positions_;
   --lane_of(position).busy;
-  if (spec_.job.indexed) return;
-  auto& input = *reinterpret_cast<InputEntry*>(entry(position));
-  if (input.spill != 0) core_->segment().discard(std::exchange(input.spill, 0), os::round_to_page(input.length));
-}
-
-bool MapJob::arm_indexed(std::uint32_t count) {
-  const std::uint64_t left = spec_.count - next_input_;
-  input_ended_ = left <= count;
-  if (left == 0) return false;
-  finish_arming(static_cast<std::uint32_t>(std::min<std::uint64_t>(left, count)));
-  return true;
+  const Spill spill = std::exchange(chunks_[position].input_spill, {});
+  if (spill.length != 0) core_->segment().discard(spill.offset, os::round_to_page(spill.length));
 }
 
 bool MapJob::arm_encoded(std::uint32_t count) {
@@ -104,7 +106,9 @@ void MapJob::finish_arming(std::uint32_t count) {
   auto& armed = *reinterpret_cast<ChunkEntry*>(lane.board.entry(lane.tail));
   armed.first = next_input_;
   armed.count = count;
-  chunks_[lane.position()] = {.first = next_input_, .count = count, .done = 0, .attempts = 0};
+  chunks_[lane.position()] = {
+      .first = next_input_, .count = count, .done = 0, .attempts = 0, .input_spill = new_spill_};
+  new_spill_ = {};
   lane.board.arm(lane.tail++);
   ++lane.busy;
   ++busy_positions_;
@@ -120,7 +124,8 @@ std::uint32_t MapJob::encode_inputs(InputEntry& entry, std::uint32_t count) {
     const std::span<const std::byte> bytes = encoded_.bytes();
     if (length + bytes.size() > InputEntry::kInlineBytes) {
       if (inputs != 0) break;
-      entry.spill = core_->segment().store(bytes);
+      new_spill_ = {.offset = core_->segment().store(bytes), .length = bytes.size()};
+      entry.spill = new_spill_.offset;
       length = bytes.size();
     } else if (!bytes.empty()) {
       std::memcpy(entry.bytes + length, bytes.data(), bytes.size());

@@ -16,31 +16,39 @@ void MapJob::bury_the_dead() {
   for (std::uint32_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
     const std::uint32_t seen = word(position).load(std::memory_order_acquire);
-    if (state::phase(seen) == state::kClaimed && roster.is_dead(state::owner(seen))) {
-      lose_chunk(position, state::owner(seen));
-    }
+    if (is_lost(seen, roster)) lose_chunk(position, state::owner(seen));
   }
+}
+
+/// A chunk that is neither armed nor some living worker's: its worker died, or damaged the word before it did.
+bool MapJob::is_lost(std::uint32_t word, const Roster& roster) const {
+  if (state::phase(word) == state::kArmed) return false;
+  if (state::phase(word) != state::kClaimed) return true;
+  const std::uint32_t owner = state::owner(word);
+  if (owner > roster.newest) return owner > core_->crew().roster().newest;  // started since, or never
+  return roster.is_dead(owner);
 }
 
 /// Takes all records out of all rings.
 void MapJob::drain_rings() {
   for (std::size_t i = 0; i < rings_.size(); ++i) {
-    shm::Record record;
     for (;;) {
+      shm::Record record;
       const auto next = rings_[i].peek(record);
       if (next == shm::RingConsumer::Next::kEmpty) break;
       Chunk* const chunk = next == shm::RingConsumer::Next::kRecord ? chunk_of(record.header) : nullptr;
-      if (chunk == nullptr) {
+      // After close a chunk may be given up while its last record is on the way.
+      if (next == shm::RingConsumer::Next::kCorrupt || (chunk == nullptr && !closed_)) {
         distrust(static_cast<std::uint32_t>(i));
         break;
       }
       if (!closed_) {
         store(record, chunk->first + chunk->done);
-      } else if (record.spill_length != 0) {
-        core_->segment().discard(record.spill_offset, os::round_to_page(record.spill_length));
+      } else {
+        discard({.offset = record.spill_offset, .length = record.spill_length});
       }
       rings_[i].pop();
-      finish_item(*chunk, record.header.position);
+      if (chunk != nullptr) finish_item(*chunk, record.header.position);
     }
     rings_[i].release();
   }
@@ -52,7 +60,10 @@ void MapJob::lose_chunk(std::uint32_t position, std::uint32_t incarnation) {
   Chunk& chunk = chunks_[position];
   if (chunk.attempts >= spec_.options.retries) {
     const std::uint64_t index = chunk.first + chunk.done;
-    store_error(index, core_->death_error(incarnation, spec_.name + ", item " + std::to_string(index)));
+    Stored lost;
+    lost.index = index;
+    lost.error = core_->death_error(incarnation, spec_.name + ", item " + std::to_string(index));
+    store(std::move(lost));
     chunk.attempts = 0;
     ++chunk.done;
   } else {

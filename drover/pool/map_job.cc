@@ -18,17 +18,20 @@ using Kind = shm::RecordHeader::Kind;
 
 constexpr auto kFastFlow = 2ms;  // between sleeps; below, many results are worth one wake-up
 constexpr std::uint64_t kFastItems = 64;
+constexpr std::uint64_t kSpilledBytes = 256 << 20;  // of large results under way
+constexpr auto kSecondLook = 1ms;
+constexpr auto kStoppedWorkerPatience = 50ms;
+constexpr auto kLongestPatience = 1s;
 constexpr auto kLongestBatchWait = 200us;  // a bound on how long a result can wait for company
 
 std::uint64_t first_window(const MapSpec& spec, std::size_t workers) {
   if (spec.options.window != 0) return spec.options.window;
-  return 4 * workers * std::max<std::size_t>(1, spec.options.chunk);
+  return 4 * workers * std::clamp<std::size_t>(spec.options.chunk, 1, 1 << 20);
 }
 
 std::uint64_t largest_window(const MapSpec& spec, std::size_t workers) {
   if (spec.options.window != 0) return spec.options.window;
-  const std::uint64_t items = spec.job.indexed ? 32768 : 8192;
-  return std::max<std::uint64_t>(items, first_window(spec, workers));
+  return std::max<std::uint64_t>(spec.job.indexed ? 32768 : 8192, first_window(spec, workers));
 }
 
 void ring_doorbell(void* doorbell) { static_cast<shm::Doorbell*>(doorbell)->ring_anyway(); }
@@ -39,26 +42,22 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
     : core_(std::move(core)),
       spec_(std::move(spec)),
       source_(std::move(source)),
-      job_(core_->open_job(spec_.job)),
-      slot_(core_->header().jobs[job_]),
+      job_(*core_, spec_.job),
+      slot_(job_.slot()),
       deaths_seen_(core_->deaths()),
       window_(first_window(spec_, core_->crew().size())),
       largest_window_(largest_window(spec_, core_->crew().size())) {
-  for (std::size_t i = 0; i < slot_.board_count.load(std::memory_order_relaxed); ++i) {
-    BoardPlace& place = slot_.boards[i];
-    std::byte* const entries = core_->segment().map(place.offset, std::uint64_t{place.capacity} * place.stride);
-    lanes_.push_back({.board = {entries, place.stride, place.capacity, &place.tail}, .first = chunks_.size()});
-    chunks_.resize(chunks_.size() + place.capacity);
+  for (std::size_t i = 0; i < core_->lanes(); ++i) {
+    lanes_.push_back({.board = core_->lane(job_.number(), spec_.job.indexed, i), .first = chunks_.size()});
+    chunks_.resize(chunks_.size() + lanes_.back().board.capacity());
   }
   lane_shift_ = std::countr_zero(lanes_[0].board.capacity());
-  const std::size_t workers = core_->crew().size();
-  const std::uint64_t stride = sizeof(shm::RingHeader) + slot_.rings.capacity;
-  std::byte* const rings = core_->segment().map(slot_.rings.offset, os::round_to_page(stride * workers));
-  for (std::size_t i = 0; i < workers; ++i) {
-    std::byte* const at = rings + stride * i;
-    rings_.emplace_back(reinterpret_cast<shm::RingHeader*>(at), at + sizeof(shm::RingHeader), slot_.rings.capacity,
-                        spec_.job.value_size);
+  for (std::size_t i = 0; i < core_->crew().size(); ++i) {
+    rings_.push_back(core_->ring(job_.number(), i, spec_.job.value_size));
   }
+  const std::size_t record = sizeof(shm::RecordHeader) + shm::align8(spec_.job.value_size);
+  largest_window_ = std::min(largest_window_, shm::RingProducer::sure_records(core_->kRingCapacity, record));
+  window_ = std::min(window_, largest_window_);
 }
 
 void RetireMap::operator()(MapJob* map) const noexcept {
@@ -74,9 +73,7 @@ MapPtr start_map(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<I
 
 MapJob::~MapJob() {
   forget_given();
-  for (const Stored& stored : stored_) {
-    if (stored.spill_length != 0) core_->segment().discard(stored.spill_offset, os::round_to_page(stored.spill_length));
-  }
+  for (const Stored& stored : stored_) discard(stored.spill);
 }
 
 std::span<const MapItem> MapJob::next() {
@@ -102,10 +99,13 @@ std::span<const MapItem> MapJob::next() {
 
 void MapJob::forget_given() noexcept {
   holds_given_ = false;
-  given_ = {};
-  if (given_spill_length_ == 0) return;
   given_spill_ = {};
-  core_->segment().discard(given_spill_offset_, os::round_to_page(std::exchange(given_spill_length_, 0)));
+  discard(given_.spill);
+  given_ = {};
+}
+
+void MapJob::discard(const Spill& spill) noexcept {
+  if (spill.length != 0) core_->segment().discard(spill.offset, os::round_to_page(spill.length));
 }
 
 bool MapJob::deliver_stored() {
@@ -115,19 +115,18 @@ bool MapJob::deliver_stored() {
   holds_given_ = true;
   stored_.pop_front();
   ++next_index_;
-  stored_bytes_ -= given_.bytes.size();
+  stored_bytes_ -= given_.bytes.size() + given_.spill.length;
   MapItem& item = batch_[batch_size_++];
   item = {.index = given_.index, .data = given_.bytes.data(), .size = given_.bytes.size(), .failed = false};
-  if (given_.spill_length != 0) {
-    given_spill_offset_ = given_.spill_offset;
-    given_spill_length_ = given_.spill_length;
-    try {
-      given_spill_ = map_spilled(core_->segment(), given_spill_offset_, given_spill_length_);
+  try {
+    if (given_.spill.length != 0) {
+      given_spill_ = map_spilled(core_->segment(), given_.spill.offset, given_.spill.length);
       item.data = given_spill_.data();
-      item.size = given_spill_length_;
-    } catch (...) {
-      given_.error = std::current_exception();
+      item.size = given_.spill.length;
     }
+    if (given_.encoded_error) given_.error = wire::decode_exception(std::span(item.data, item.size));
+  } catch (...) {
+    given_.error = std::current_exception();
   }
   item.failed = given_.error != nullptr;
   return true;
@@ -155,6 +154,7 @@ shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
     if (chunk == nullptr) return shm::RingConsumer::Next::kCorrupt;
     const std::uint64_t index = chunk->first + chunk->done;
     const bool in_place = record.kind() == Kind::kSized && in_turn(index);
+    if (record.kind() == Kind::kSized && spec_.job.value_size != 0) return shm::RingConsumer::Next::kCorrupt;
     if (!in_place) store(record, index);
     ring.pop();
     finish_item(*chunk, record.header.position);
@@ -192,26 +192,31 @@ void MapJob::add_to_batch(std::uint64_t index, const std::byte* data, std::size_
 }
 
 void MapJob::store(const shm::Record& record, std::uint64_t index) {
-  Stored* place = nullptr;
-  if (!spec_.options.ordered) {
-    place = &stored_.emplace_back();
-  } else {
-    if (stored_.size() <= index - next_index_) stored_.resize(index - next_index_ + 1);
-    place = &stored_[index - next_index_];
+  Stored result;
+  result.index = index;
+  result.bytes.assign(record.payload.begin(), record.payload.end());
+  result.spill = {.offset = record.spill_offset, .length = record.spill_length};
+  result.encoded_error = record.failed();
+  if (result.spill.length != 0 && spec_.options.window == 0) {  // the window counts items; large ones weigh more
+    const std::uint64_t fitting =
+        std::max<std::uint64_t>(2 * core_->crew().size(), kSpilledBytes / result.spill.length);
+    largest_window_ = std::min(largest_window_, fitting);
+    window_ = std::min(window_, largest_window_);
   }
-  place->index = index;
-  place->there = true;
-  place->bytes.assign(record.payload.begin(), record.payload.end());
-  place->spill_offset = record.spill_offset;
-  place->spill_length = record.spill_length;
-  if (record.kind() == Kind::kError) place->error = wire::decode_exception(place->bytes);
-  stored_bytes_ += place->bytes.size();
+  store(std::move(result));
 }
 
-void MapJob::store_error(std::uint64_t index, std::exception_ptr error) {
-  shm::Record nothing{};
-  store(nothing, index);
-  (spec_.options.ordered ? stored_[index - next_index_] : stored_.back()).error = std::move(error);
+void MapJob::store(Stored result) {
+  result.there = true;
+  const std::size_t bytes = result.bytes.size() + result.spill.length;
+  if (!spec_.options.ordered) {
+    stored_.push_back(std::move(result));
+  } else {
+    const std::uint64_t place = result.index - next_index_;
+    if (stored_.size() <= place) stored_.resize(place + 1);
+    stored_[place] = std::move(result);
+  }
+  stored_bytes_ += bytes;
 }
 
 /// The chunk whose next unfinished item the record is the result of; nullptr when the record cannot be true.
@@ -250,25 +255,45 @@ void MapJob::wait() {
   const std::uint32_t seen = slot_.doorbell.prepare(batch ? PoolCore::kRingCapacity / 8 : 1);
   if (!something_to_do()) {
     core_->check_usable();
-    os::Deadline deadline;
-    if (batch) deadline = std::chrono::steady_clock::now() + kLongestBatchWait;
-    slot_.doorbell.wait(seen, deadline);
+    sleep(seen, batch);
   }
   slot_.doorbell.cancel();
+}
+
+void MapJob::sleep(std::uint32_t seen, bool batch) {
+  // The first look is soon: a worker in the middle of a chunk looks for sleepers without a fence and may have missed
+  // this one. Later looks are for armed chunks whose worker was stopped (SIGSTOP) as it was woken: another one is woken
+  // for them.
+  std::chrono::nanoseconds patience = batch ? std::chrono::nanoseconds(kLongestBatchWait) : kSecondLook;
+  while (slot_.doorbell.wait(seen, std::chrono::steady_clock::now() + patience) == os::FutexWait::kTimedOut) {
+    if (batch || something_to_do()) return;
+    if (patience >= kStoppedWorkerPatience && anything_armed()) core_->crew().wake(1);
+    patience = std::min<std::chrono::nanoseconds>(
+        std::max<std::chrono::nanoseconds>(patience * 2, kStoppedWorkerPatience), kLongestPatience);
+  }
+}
+
+bool MapJob::anything_armed() noexcept {
+  for (std::size_t position = 0; position < chunks_.size(); ++position) {
+    const std::uint32_t seen = word(position).load(std::memory_order_relaxed);
+    if (chunks_[position].count != 0 && shm::state::phase(seen) == shm::state::kArmed) return true;
+  }
+  return false;
 }
 
 void MapJob::close() noexcept {
   closed_ = true;
   input_ended_ = true;
   has_encoded_ = false;
-  forget_given();
+  source_.reset();  // the user's range ends here, in the user's thread
+  input_error_ = nullptr;
+  if (holds_given_) forget_given();
   slot_.closed.store(1, std::memory_order_seq_cst);
   for (std::size_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
     std::uint32_t armed = shm::state::kArmed;
     if (word(position).compare_exchange_strong(armed, shm::state::kFree)) free_position(position);
   }
-  for (shm::RingConsumer& ring : rings_) ring.nudge();
 }
 
 bool MapJob::finished_after_close() noexcept {

@@ -18,6 +18,21 @@
 
 namespace drover::inline v1::detail {
 
+/// A job slot, taken for as long as this lives.
+class JobLease {
+ public:
+  JobLease(PoolCore& core, const JobParameters& parameters) : core_(core), job_(core.open_job(parameters)) {}
+  ~JobLease() { core_.close_job(job_); }
+  JobLease(const JobLease&) = delete;
+  JobLease& operator=(const JobLease&) = delete;
+  std::size_t number() const noexcept { return job_; }
+  JobSlot& slot() const noexcept { return core_.header().jobs[job_]; }
+
+ private:
+  PoolCore& core_;
+  const std::size_t job_;
+};
+
 /// Where a map's inputs come from when they are no index range.
 class InputSource {
  public:
@@ -73,16 +88,20 @@ class MapJob {
   /// After close: looks whether all that was claimed has ended; then the job slot is free.
   bool finished_after_close() noexcept;
 
-  std::size_t job() const noexcept { return job_; }
   const std::shared_ptr<PoolCore>& core() const noexcept { return core_; }
 
  private:
+  /// A value in the pool's file.
+  struct Spill {
+    std::uint64_t offset = 0, length = 0;  ///< no value: 0
+  };
   /// What is armed at a board position.
   struct Chunk {
     std::uint64_t first = 0;
     std::uint32_t count = 0;  ///< 0: the position is free
     std::uint32_t done = 0;
     std::uint32_t attempts = 0;  ///< deaths that the item after the done ones has seen
+    Spill input_spill;           ///< where its inputs lie, when they do not fit the entry
   };
   /// A board, and how many of its positions were passed in arming.
   struct Lane {
@@ -96,8 +115,9 @@ class MapJob {
   struct Stored {
     std::uint64_t index = 0;
     std::vector<std::byte> bytes;
-    std::uint64_t spill_offset = 0, spill_length = 0;
+    Spill spill;  ///< else the bytes lie there
     std::exception_ptr error;
+    bool encoded_error = false;  ///< the bytes are one
     bool there = false;
   };
 
@@ -106,24 +126,28 @@ class MapJob {
   bool deliver_from_rings();
   shm::RingConsumer::Next take_batch(shm::RingConsumer& ring);
   void store(const shm::Record& record, std::uint64_t index);
-  void store_error(std::uint64_t index, std::exception_ptr error);
+  void store(Stored result);
   void forget_given() noexcept;
   void take_values(shm::RingConsumer& ring) noexcept;
   void add_to_batch(std::uint64_t index, const std::byte* data, std::size_t size) noexcept;
   bool in_turn(std::uint64_t index) const noexcept { return !spec_.options.ordered || index == next_index_; }
   Chunk* chunk_of(const shm::RecordHeader& header) noexcept;
   void finish_item(Chunk& chunk, std::size_t position) noexcept;
+  void discard(const Spill& spill) noexcept;
   void release_rings() noexcept;
   Lane& lane_of(std::size_t position) noexcept { return lanes_[position >> lane_shift_]; }
   std::atomic<std::uint32_t>& word(std::size_t position) noexcept { return lane_of(position).board.word(position); }
   std::byte* entry(std::size_t position) noexcept { return lane_of(position).board.entry(position); }
   bool low() const noexcept { return in_flight_ <= window_ / 2 && busy_positions_ <= chunks_.size() / 2; }
   bool something_to_do() noexcept;
+  bool anything_armed() noexcept;
   void wait();
+  void sleep(std::uint32_t seen, bool batch);
   bool fast_flow() noexcept;
 
   // map_deaths.cc: what dead and broken workers leave
   void bury_the_dead();
+  bool is_lost(std::uint32_t word, const Roster& roster) const;
   void drain_rings();
   void lose_chunk(std::uint32_t position, std::uint32_t incarnation);
   void rearm_rest(std::uint32_t position, Chunk& chunk);
@@ -133,10 +157,9 @@ class MapJob {
   void refill();
   bool more_inputs() const noexcept { return !input_ended_; }
   std::uint32_t chunk_size() const noexcept;
-  std::uint32_t auto_chunk_size() const noexcept;
   bool find_free_position() noexcept;
   void free_position(std::size_t position) noexcept;
-  bool arm_indexed(std::uint32_t count);
+  bool arm_next(std::uint32_t largest_chunk);
   bool arm_encoded(std::uint32_t count);
   std::uint32_t encode_inputs(InputEntry& entry, std::uint32_t count);
   bool encode_next_input() noexcept;
@@ -145,8 +168,8 @@ class MapJob {
 
   const std::shared_ptr<PoolCore> core_;
   const MapSpec spec_;
-  const std::unique_ptr<InputSource> source_;
-  const std::size_t job_;
+  std::unique_ptr<InputSource> source_;
+  const JobLease job_;
   JobSlot& slot_;
   std::vector<Lane> lanes_;
   int lane_shift_ = 0;  ///< log2 of a lane's capacity
@@ -158,7 +181,6 @@ class MapJob {
   bool holds_given_ = false;
   Stored given_;  ///< what its bytes lie in, when not in a ring
   os::Mapping given_spill_;
-  std::uint64_t given_spill_offset_ = 0, given_spill_length_ = 0;
   std::size_t ring_ = 0;  ///< the ring that was read last
   std::uint64_t deaths_seen_ = 0;
 
@@ -171,9 +193,10 @@ class MapJob {
   std::uint64_t next_input_ = 0;  ///< inputs armed so far
   std::uint64_t in_flight_ = 0;   ///< armed, and not yet delivered
   std::uint64_t window_;
-  const std::uint64_t largest_window_;
+  std::uint64_t largest_window_;
   bool input_ended_ = false;
   std::exception_ptr input_error_;
+  Spill new_spill_;       ///< of the entry that is being filled
   wire::Writer encoded_;  ///< one input, encoded and not yet armed
   bool has_encoded_ = false;
   bool closed_ = false;

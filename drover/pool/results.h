@@ -98,14 +98,18 @@ class [[nodiscard]] Results {
   void advance() {
     if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
     started_ = true;
-    looked_at_ = false;
     value_.reset();
     if (item_ != nullptr) {
       map_->count_delivered();
-      if (++item_ != end_) return map_->top_up();
+      if (++item_ != end_) {
+        looked_at_ = false;
+        return map_->top_up();
+      }
       item_ = nullptr;
     }
+    looked_at_ = true;  // when next() throws, a new begin() has to go on from here
     const std::span<const detail::MapItem> batch = map_->next();
+    looked_at_ = false;
     item_ = batch.empty() ? nullptr : batch.data();
     end_ = batch.data() + batch.size();
   }

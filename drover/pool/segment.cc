@@ -50,8 +50,12 @@ std::byte* PoolSegment::map(std::uint64_t offset, std::uint64_t length) {
   return found->second.data();
 }
 
+void PoolSegment::discard(std::uint64_t offset, std::uint64_t length) const noexcept {
+  if (offset >= kHeaderLength && offset % os::kPageSize == 0 && length <= kLargestFile) file_.discard(offset, length);
+}
+
 os::Mapping map_spilled(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length) {
-  const std::uint64_t end = segment.header().file_end.load(std::memory_order_relaxed);
+  const std::uint64_t end = segment.file().size();  // the header's word for it may have been written over
   if (length == 0 || offset % os::kPageSize != 0 || offset > end || length > end - offset) {
     throw Incompatible("a worker named a result outside its pool's memory");
   }

@@ -27,8 +27,8 @@ class PoolSegment {
   std::uint64_t store(std::span<const std::byte> data);
   /// Reserves and fills a range from append.
   void fill(std::uint64_t offset, std::span<const std::byte> data) const;
-  /// Gives the memory of a range back.
-  void discard(std::uint64_t offset, std::uint64_t length) const noexcept { file_.discard(offset, length); }
+  /// Gives the memory of a range back. Does nothing for a range that append cannot have given.
+  void discard(std::uint64_t offset, std::uint64_t length) const noexcept;
 
   /// The range, mapped for as long as the segment lives. Asking again costs a look-up.
   std::byte* map(std::uint64_t offset, std::uint64_t length);

@@ -15,7 +15,7 @@ struct WorkerStats {
   bool ready = false;                   ///< it has finished its start and takes tasks
   std::uint64_t tasks = 0;              ///< finished, by the processes it replaced too
   Duration busy = Duration(0);          ///< time not spent waiting, since this process became ready
-  std::size_t queue_depth = 0;          ///< tasks it has claimed and not finished
+  std::size_t queue_depth = 0;          ///< tasks of what it has claimed and is running: a chunk, or one
   std::size_t restarts = 0;             ///< processes that were started in its place after a death
   std::uint64_t memory_bytes = 0;       ///< resident, shared pages included; 0: unknown
   std::uint64_t peak_memory_bytes = 0;  ///< the most it ever was

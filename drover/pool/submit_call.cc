@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/pool/submit_call.h"
 
+#include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "drover/pool/task_error.h"
 
@@ -33,9 +35,25 @@ void SubmitCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
   }
   const std::uint64_t offset = segment_.append(bytes.size());
   set_spill_offset(entry_.result, offset);
+  std::atomic_signal_fence(std::memory_order_release);  // whoever sees this length after our death uses that offset
   entry_.result_length = bytes.size();
   os::fault_point();
   segment_.fill(offset, bytes);
+}
+
+void discard_spilled_arguments(const PoolSegment& segment, SubmitEntry& entry) noexcept {
+  const std::uint64_t length = std::exchange(entry.argument_length, 0);
+  if (length > SubmitEntry::kInlineArguments) segment.discard(spill_offset(entry.arguments), os::round_to_page(length));
+}
+
+void discard_spilled_result(const PoolSegment& segment, SubmitEntry& entry) noexcept {
+  const std::uint64_t length = std::exchange(entry.result_length, 0);
+  if (length > SubmitEntry::kInlineResult) segment.discard(spill_offset(entry.result), os::round_to_page(length));
+}
+
+void SubmitCall::discard() noexcept {
+  discard_spilled_arguments(segment_, entry_);
+  discard_spilled_result(segment_, entry_);
 }
 
 void SubmitCall::put_error(const std::exception_ptr& error) {

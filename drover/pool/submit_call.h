@@ -19,6 +19,8 @@ class SubmitCall {
 
   void put_bytes(std::span<const std::byte> bytes, bool failed);
   void put_error(const std::exception_ptr& error);
+  /// Nobody will ask for the result: gives back what arguments and result take in the file.
+  void discard() noexcept;
   /// Where a small result may be encoded without a copy.
   std::span<std::byte> inline_result() noexcept { return entry_.result; }
   /// The result is `length` bytes, already in inline_result().
@@ -32,6 +34,10 @@ class SubmitCall {
   SubmitEntry& entry_;
   os::Mapping mapped_;
 };
+
+/// Gives back what lies in the file of an entry's arguments and result; what is inline stays.
+void discard_spilled_arguments(const PoolSegment& segment, SubmitEntry& entry) noexcept;
+void discard_spilled_result(const PoolSegment& segment, SubmitEntry& entry) noexcept;
 
 /// File offset of a part of an entry that does not lie inline.
 std::uint64_t spill_offset(std::span<const std::byte> inline_bytes) noexcept;

@@ -16,12 +16,12 @@ namespace state = shm::state;
 namespace {
 
 constexpr std::uint32_t kFirstCapacity = 256;
+constexpr auto kStoppedWorkerPatience = std::chrono::milliseconds(50);
 constexpr std::size_t kEntriesToTry = 16;  // positions looked at before a larger board is made
 
-bool is_final(std::uint32_t word) noexcept { return state::phase(word) >= state::kDone; }
-
-std::uint64_t spilled_length(std::uint64_t length, std::size_t inline_bytes) noexcept {
-  return length > inline_bytes ? os::round_to_page(length) : 0;
+/// Nothing more will come of it. (A word that nobody can have written counts: it shall not keep a caller waiting.)
+bool is_final(std::uint32_t word) noexcept {
+  return state::phase(word) != state::kArmed && state::phase(word) != state::kClaimed;
 }
 
 /// Keeps a sleep on an entry's word interruptible.
@@ -57,8 +57,8 @@ SubmitEntry* SubmitQueue::find_free(OwnBoard& own) noexcept {
   for (std::size_t i = 0; i < kEntriesToTry; ++i, ++own.tail) {
     auto& entry = *reinterpret_cast<SubmitEntry*>(own.board.entry(own.tail));
     const std::uint32_t word = entry.word.load(std::memory_order_acquire);
-    if (is_final(word) && (word & state::kDetached) != 0) free(entry);
-    if (entry.word.load(std::memory_order_relaxed) == state::kFree) return &entry;
+    if (word != state::kFree && is_final(word) && (word & state::kDetached) != 0) free(entry);
+    if (entry.word.load(std::memory_order_acquire) == state::kFree) return &entry;
   }
   return nullptr;
 }
@@ -75,12 +75,13 @@ SubmitEntry& SubmitQueue::free_entry() {
 SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::byte> arguments,
                                  const CallOptions& options) {
   const bool spilled = arguments.size() > SubmitEntry::kInlineArguments;
-  const std::uint64_t offset = spilled ? core_.segment().store(arguments) : 0;
+  core_.check_usable();
+  if (options.timeout > Duration(0)) core_.crew().watch_deadlines(options.timeout);
   SubmitEntry* entry = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    core_.check_usable();
     entry = &free_entry();
+    const std::uint64_t offset = spilled ? core_.segment().store(arguments) : 0;
     entry->function = function;
     entry->argument_length = arguments.size();
     entry->result_length = 0;
@@ -115,7 +116,14 @@ bool SubmitQueue::wait(SubmitEntry& entry, const os::Deadline& deadline) {
       word &= ~state::kPoked;
     }
     core_.check_usable();  // news that came before is seen here; later news changes the word
-    if (os::futex_wait(entry.word, word, deadline) == os::FutexWait::kTimedOut) return finished(entry);
+    os::Deadline look_again = deadline;
+    if (state::phase(word) == state::kArmed) {  // the worker that was woken for it may have been stopped
+      const auto soon = std::chrono::steady_clock::now() + kStoppedWorkerPatience;
+      if (!deadline || soon < *deadline) look_again = soon;
+    }
+    if (os::futex_wait(entry.word, word, look_again) != os::FutexWait::kTimedOut) continue;
+    if (look_again == deadline) return finished(entry);
+    core_.crew().wake(1);
   }
 }
 
@@ -134,30 +142,27 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
     ~Free() { queue.free(entry); }
   } const free_at_end{*this, entry};
   const std::uint32_t word = entry.word.load(std::memory_order_acquire);
-  if (state::phase(word) == state::kCancelled) throw Cancelled("the task was cancelled before it began");
-  if (state::phase(word) == state::kLost) {
+  if (state::phase(word) == state::kCancelled)
+    throw Cancelled("the task was cancelled, or its pool ended before it was finished");
+  if (state::phase(word) != state::kDone) {
     const auto name = wire::function_name(wire::program_functions().text(entry.function));
     std::rethrow_exception(core_.death_error(state::owner(word), std::string(name)));
   }
-  const auto deliver = [&](std::span<const std::byte> bytes) {
-    if (entry.failed != 0) std::rethrow_exception(wire::decode_exception(bytes));
-    read(bytes);
-  };
-  if (entry.result_length <= SubmitEntry::kInlineResult) {
-    return deliver(std::span(entry.result).first(entry.result_length));
+  const std::uint64_t length = entry.result_length;  // once: the worker's memory is not to be trusted
+  os::Mapping mapping;
+  std::span<const std::byte> bytes(entry.result);
+  if (length > SubmitEntry::kInlineResult) {
+    mapping = map_spilled(core_.segment(), spill_offset(entry.result), length);
+    bytes = {mapping.data(), length};
   }
-  const os::Mapping mapping = map_spilled(core_.segment(), spill_offset(entry.result), entry.result_length);
-  deliver({mapping.data(), entry.result_length});
+  bytes = bytes.first(length);
+  if (entry.failed != 0) std::rethrow_exception(wire::decode_exception(bytes));
+  read(bytes);
 }
 
 void SubmitQueue::free(SubmitEntry& entry) noexcept {
-  const PoolSegment& segment = core_.segment();
-  if (const std::uint64_t size = spilled_length(entry.argument_length, SubmitEntry::kInlineArguments)) {
-    segment.discard(spill_offset(entry.arguments), size);
-  }
-  if (const std::uint64_t size = spilled_length(entry.result_length, SubmitEntry::kInlineResult)) {
-    segment.discard(spill_offset(entry.result), size);
-  }
+  discard_spilled_arguments(core_.segment(), entry);
+  discard_spilled_result(core_.segment(), entry);
   entry.word.store(state::kFree, std::memory_order_release);
 }
 
@@ -178,19 +183,17 @@ void SubmitQueue::for_each_entry(const Visit& visit) const {
 }
 
 void SubmitQueue::worker_died(const WorkerDeath& death) noexcept {
+  const Roster roster = core_.crew().roster();
   const std::scoped_lock lock(mutex_);
   for_each_entry([&](SubmitEntry& entry) {
     const std::uint32_t word = entry.word.load(std::memory_order_acquire);
-    if (state::phase(word) == state::kClaimed && state::owner(word) == death.incarnation)
+    if (state::phase(word) == state::kClaimed && !roster.is_alive(state::owner(word)))
       retry_or_lose(entry, word, death);
   });
 }
 
 void SubmitQueue::retry_or_lose(SubmitEntry& entry, std::uint32_t word, const WorkerDeath& death) noexcept {
-  if (const std::uint64_t size = spilled_length(entry.result_length, SubmitEntry::kInlineResult)) {
-    core_.segment().discard(spill_offset(entry.result), size);
-  }
-  entry.result_length = 0;
+  discard_spilled_result(core_.segment(), entry);
   const bool again = entry.retries > 0;
   if (again) --entry.retries;
   const std::uint32_t base = again ? state::kArmed : (death.incarnation << 8 | state::kLost);
@@ -225,18 +228,6 @@ std::size_t SubmitQueue::queued() const {
     count += state::phase(entry.word.load(std::memory_order_relaxed)) == state::kArmed ? 1 : 0;
   });
   return count;
-}
-
-std::vector<std::size_t> SubmitQueue::claimed_by(const std::vector<std::uint32_t>& incarnations) const {
-  const std::scoped_lock lock(mutex_);
-  std::vector<std::size_t> counts(incarnations.size());
-  for_each_entry([&](const SubmitEntry& entry) {
-    const std::uint32_t word = entry.word.load(std::memory_order_relaxed);
-    if (state::phase(word) != state::kClaimed) return;
-    const auto found = std::find(incarnations.begin(), incarnations.end(), state::owner(word));
-    if (found != incarnations.end()) ++counts[static_cast<std::size_t>(found - incarnations.begin())];
-  });
-  return counts;
 }
 
 }  // namespace drover::inline v1::detail

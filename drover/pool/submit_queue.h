@@ -47,8 +47,6 @@ class SubmitQueue {
   void cancel_all() noexcept;
 
   std::size_t queued() const;
-  /// Tasks that each of these incarnations has claimed.
-  std::vector<std::size_t> claimed_by(const std::vector<std::uint32_t>& incarnations) const;
 
  private:
   struct OwnBoard {

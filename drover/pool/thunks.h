@@ -17,8 +17,8 @@ namespace drover::inline v1::detail {
 template <class R>
 using ResultValue = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
 
-/// Results above this travel with their length, which lets them spill: a record must fit its ring.
-inline constexpr std::size_t kLargestFixedResult = 4096;
+/// Larger results travel with their length, which lets them spill: a window full of results must fit one ring.
+inline constexpr std::size_t kLargestFixedResult = 128;
 
 template <std::size_t kSize>
 inline constexpr std::uint32_t fitting_size = kSize <= kLargestFixedResult ? static_cast<std::uint32_t>(kSize) : 0;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "drover/os/signals.h"
 #include "drover/os/throw_trace.h"
 #include "drover/pool/bound_call.h"
 #include "drover/pool/chunk_call.h"
@@ -28,6 +29,7 @@ WorkerLoop::WorkerLoop(worker::ChildContext context)
       slot_(context.order.slot),
       incarnation_(context.order.incarnation),
       self_(header_.workers.at(slot_)) {
+  os::leave_termination_to_parent();
   set_worker_slot(slot_);
 }
 
@@ -37,8 +39,6 @@ void WorkerLoop::run() {
   self_.started_ns.store(now_ns(), std::memory_order_relaxed);
   self_.idle_ns.store(0, std::memory_order_relaxed);
   self_.ready.store(incarnation_, std::memory_order_release);
-  header_.started.fetch_add(1, std::memory_order_release);
-  os::futex_wake(header_.started, INT32_MAX);
   while (!stopped()) {
     bool served = false;
     for (std::uint64_t jobs = header_.active_jobs.load(std::memory_order_acquire); jobs != 0; jobs &= jobs - 1) {
@@ -78,7 +78,7 @@ void WorkerLoop::refresh(std::size_t job, JobView& view) {
   const std::uint32_t rescan = slot.rescan.load(std::memory_order_acquire);
   if (generation != view.generation) {
     view = {};
-    map_boards(slot, view);
+    map_boards(job, view);
     if (job != kSubmitJob) {
       const std::uint64_t stride = sizeof(shm::RingHeader) + slot.rings.capacity;
       std::byte* const rings = segment_.map(slot.rings.offset, os::round_to_page(stride * header_.worker_count));
@@ -95,10 +95,13 @@ void WorkerLoop::refresh(std::size_t job, JobView& view) {
   }
 }
 
-void WorkerLoop::map_boards(JobSlot& slot, JobView& view) {
-  const std::size_t count = slot.board_count.load(std::memory_order_acquire);
-  for (std::size_t i = view.boards.size(); i < count && i < JobSlot::kMaxBoards; ++i) {
-    BoardPlace& place = slot.boards[i];
+void WorkerLoop::map_boards(std::size_t job, JobView& view) {
+  JobSlot& slot = header_.jobs[job];
+  const bool chain = job == kSubmitJob;
+  const std::size_t count = chain ? slot.board_count.load(std::memory_order_acquire) : slot.lanes;
+  const std::size_t first = chain || slot.indexed != 0 ? 0 : JobSlot::kMaxLanes;
+  for (std::size_t i = view.boards.size(); i < count && first + i < JobSlot::kMaxBoards; ++i) {
+    BoardPlace& place = slot.boards[first + i];
     std::byte* const entries = segment_.map(place.offset, std::uint64_t{place.capacity} * place.stride);
     view.boards.emplace_back(entries, place.stride, place.capacity, &place.tail);
     view.cursors.emplace_back();
@@ -130,10 +133,11 @@ bool WorkerLoop::claim_from_chain(JobView& view, JobSlot& slot, Claim& claim) {
       claim.entry = view.boards[view.board].entry(found);
       return true;
     }
-    // Another board exists: nothing is armed in this one any more, but what was armed before may not have been seen yet.
+    // Another board exists: nothing is armed in this one any more, but what was armed before may not have been seen
+    // yet.
     if (slot.board_count.load(std::memory_order_acquire) <= view.board + 1) return false;
     if (!view.cursors[view.board].at_end(view.boards[view.board])) continue;
-    map_boards(slot, view);
+    map_boards(kSubmitJob, view);
     ++view.board;
   }
 }
@@ -143,7 +147,7 @@ void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
   std::span<const std::byte> inputs;
   std::uint32_t skip = 0;
   os::Mapping mapped;
-  if (slot.boards[0].stride == sizeof(InputEntry)) {
+  if (slot.indexed == 0) {
     auto& input = reinterpret_cast<InputEntry&>(entry);
     skip = input.skip;
     if (input.spill != 0) mapped = os::Mapping(segment_.file(), input.spill, os::round_to_page(input.length));
@@ -152,20 +156,22 @@ void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
   set_running_function(slot.function);
   const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
   ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, inputs, skip);
+  self_.running.store(call.count, std::memory_order_relaxed);
   view.thunk(&call);
+  self_.running.store(0, std::memory_order_relaxed);
   if (call.finished() < call.count) {  // the job was closed: the entry says itself that no more will come of it
     entry.word.store(shm::state::kDone, std::memory_order_release);
   }
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
-  if (slot.measured != 0 && call.finished() != 0) note_time(begin, call.finished());
+  if (slot.measured != 0 && call.finished() != 0) note_time(slot, begin, call.finished());
   const std::uint32_t wanted = slot.doorbell.wanted();
   if (wanted != 0 && view.ring.unread() >= wanted) slot.doorbell.ring();
 }
 
-void WorkerLoop::note_time(std::uint64_t begin, std::uint32_t items) noexcept {
+void WorkerLoop::note_time(JobSlot& slot, std::uint64_t begin, std::uint32_t items) noexcept {
   const std::uint64_t each = (now_ns() - begin) * 16 / items;
-  const std::uint64_t old = self_.task_ns.load(std::memory_order_relaxed);
-  self_.task_ns.store(old == 0 ? each : (old * 3 + each) / 4, std::memory_order_relaxed);
+  const std::uint64_t old = slot.task_ns.load(std::memory_order_relaxed);
+  slot.task_ns.store(old == 0 ? each : (old * 3 + each) / 4, std::memory_order_relaxed);
 }
 
 void WorkerLoop::run_task(SubmitEntry& entry) {
@@ -174,11 +180,14 @@ void WorkerLoop::run_task(SubmitEntry& entry) {
   set_running_function(entry.function);
   if (entry.timeout_ns != 0) start_task_clock(self_, entry.timeout_ns);
   SubmitCall call(segment_, entry);
+  self_.running.store(1, std::memory_order_relaxed);
   wire::program_functions().thunk(entry.function)(&call);
+  self_.running.store(0, std::memory_order_relaxed);
   if (entry.timeout_ns != 0) stop_task_clock(self_);
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   os::fault_point();
   std::uint32_t seen = entry.word.load(std::memory_order_relaxed);
+  if ((seen & state::kDetached) != 0) call.discard();
   while (!entry.word.compare_exchange_weak(seen, state::kDone | (seen & state::kDetached), std::memory_order_acq_rel)) {
   }
   os::fault_point();
@@ -194,7 +203,7 @@ bool WorkerLoop::has_work() const {
     if (slot.generation.load(std::memory_order_acquire) != view.generation) return true;
     if (slot.rescan.load(std::memory_order_acquire) != view.rescan) return true;
     const std::size_t first = job == kSubmitJob ? view.board : 0;
-    if (slot.board_count.load(std::memory_order_acquire) != view.boards.size()) return true;
+    if (job == kSubmitJob && slot.board_count.load(std::memory_order_acquire) != view.boards.size()) return true;
     for (std::size_t i = first; i < view.boards.size(); ++i) {
       if (!view.cursors[i].at_end(view.boards[i])) return true;
     }
@@ -224,6 +233,7 @@ bool WorkerLoop::spin() {
   const std::size_t awake = header_.worker_count - header_.parked.count(header_.worker_count);
   if (awake + 1 > header_.cores) return false;
   header_.spinning.set(slot_);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (os::spin_until(std::chrono::nanoseconds(header_.spin_ns), [this] { return has_work(); })) {
     header_.spinning.take(slot_);
     return true;
@@ -234,6 +244,7 @@ bool WorkerLoop::spin() {
 void WorkerLoop::sleep() {
   const std::uint32_t seen = self_.wake.load(std::memory_order_acquire);
   header_.parked.set(slot_);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Crew::wake
   os::fault_point();
   if (has_work()) {
     header_.parked.take(slot_);

@@ -38,7 +38,7 @@ class WorkerLoop {
   void initialize();
   bool serve(std::size_t job);
   void refresh(std::size_t job, JobView& view);
-  void map_boards(JobSlot& slot, JobView& view);
+  void map_boards(std::size_t job, JobView& view);
   bool claim_from_lanes(JobView& view, Claim& claim);
   bool claim_from_chain(JobView& view, JobSlot& slot, Claim& claim);
   void run_chunk(JobSlot& slot, JobView& view, const Claim& claim);
@@ -49,7 +49,7 @@ class WorkerLoop {
   bool spin();
   void sleep();
   void ring_doorbells();
-  void note_time(std::uint64_t begin, std::uint32_t items) noexcept;
+  void note_time(JobSlot& slot, std::uint64_t begin, std::uint32_t items) noexcept;
 
   PoolSegment segment_;
   PoolHeader& header_;

@@ -29,11 +29,12 @@ RingConsumer::Next RingConsumer::parse(Record& record) noexcept {
 
 RingConsumer::Next RingConsumer::parse_sized(Record& record, const std::byte* start, std::uint64_t left) noexcept {
   std::uint64_t words[2] = {};
-  const bool spilled = record.kind() == RecordHeader::Kind::kSpilled;
+  const bool spilled = record.spilled();
   const std::size_t prefix = sizeof(RecordHeader) + (spilled ? 16 : 8);
-  if (left < prefix || record.header.kind > static_cast<std::uint8_t>(RecordHeader::Kind::kError))
+  if (left < prefix || record.header.kind > static_cast<std::uint8_t>(RecordHeader::Kind::kSpilledError))
     return Next::kCorrupt;
   std::memcpy(words, start + sizeof(RecordHeader), prefix - sizeof(RecordHeader));
+  record.spill_length = record.spill_offset = 0;
   if (spilled) {
     record.payload = {};
     record.spill_length = words[0];
@@ -52,14 +53,6 @@ void RingConsumer::release() noexcept {
   os::fault_point();
   released_ = next_;
   header_->tail.store(next_, std::memory_order_release);
-  nudge();
-}
-
-void RingConsumer::nudge() noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with RingProducer::wait_for_room
-  if (header_->producer_waits.load(std::memory_order_relaxed) == 0) return;
-  header_->space.fetch_add(1, std::memory_order_release);
-  os::futex_wake(header_->space);
 }
 
 }  // namespace drover::inline v1::shm

@@ -19,6 +19,7 @@ struct RecordHeader {
     kSized = 2,    ///< a word with the length, then the payload
     kSpilled = 3,  ///< two words, length and file offset: the payload lies there
     kError = 4,    ///< as kSized; the payload is an encoded exception
+    kSpilledError = 5,
   };
   std::uint32_t position;  ///< board position the result belongs to
   std::uint32_t item : 24;
@@ -34,8 +35,6 @@ static_assert(sizeof(RecordHeader) == 8);
 struct RingHeader {
   alignas(64) std::atomic<std::uint64_t> head;
   alignas(64) std::atomic<std::uint64_t> tail;
-  std::atomic<std::uint32_t> producer_waits;  ///< the producer sleeps, or is about to, on `space`
-  os::FutexWord space;                        ///< changes when room was made
 };
 
 constexpr std::size_t align8(std::size_t size) noexcept { return (size + 7) & ~std::size_t{7}; }
@@ -52,10 +51,17 @@ class RingProducer {
         head_(header->head.load(std::memory_order_acquire)),
         tail_(header->tail.load(std::memory_order_acquire)) {}
 
-  /// The largest record that is sure to fit once the consumer has caught up.
-  std::size_t max_record() const noexcept { return capacity_ / 4; }
+  /// Whether a record of `size` bytes of variable length may stand in the ring. A larger one has to be spilled, so that
+  /// the other half is left to records of kSmallRecord bytes.
+  bool may_hold(std::size_t size) noexcept { return size <= capacity_ / 16 && (unread() + size) * 2 <= capacity_; }
+  /// So many results always find room in a ring of `capacity` bytes, if those of fixed size take `record` bytes:
+  /// whoever hands out work keeps to it, so that no producer ever waits.
+  static constexpr std::size_t sure_records(std::size_t capacity, std::size_t record) noexcept {
+    return (capacity / 2 - capacity / 16) / (record > kSmallRecord ? record : kSmallRecord);  // a sixteenth: padding
+  }
+  static constexpr std::size_t kSmallRecord = sizeof(RecordHeader) + 16;  ///< of a spilled result
 
-  /// Room for a record of `size` bytes (a multiple of 8, at most max_record), or nullptr when the ring is full.
+  /// Room for a record of `size` bytes (a multiple of 8), or nullptr when the ring is full.
   std::byte* try_reserve(std::size_t size) noexcept {
     const std::size_t position = head_ & (capacity_ - 1);
     const std::size_t to_end = capacity_ - position;
@@ -80,17 +86,6 @@ class RingProducer {
     return head_ - tail_;
   }
 
-  /// Sleeps until the consumer has made room (or for no reason). `stop` is looked at after the intent to sleep is
-  /// announced.
-  template <class Stop>
-  void wait_for_room(std::size_t size, const Stop& stop) noexcept {
-    const std::uint32_t seen = header_->space.load(std::memory_order_acquire);
-    header_->producer_waits.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with RingConsumer::release
-    if (unread() + 2 * size > capacity_ && !stop()) os::futex_wait(header_->space, seen);
-    header_->producer_waits.store(0, std::memory_order_relaxed);
-  }
-
  private:
   bool has_room(std::size_t needed) noexcept {
     if (capacity_ - (head_ - tail_) >= needed) return true;
@@ -105,13 +100,19 @@ class RingProducer {
   std::uint64_t tail_ = 0;  ///< as last seen
 };
 
-/// A record as the consumer sees it. `payload` points into the ring (kSpilled: empty, the payload lies in the file).
+/// A record as the consumer sees it. `payload` points into the ring, or is empty and lies in the file.
 struct Record {
-  RecordHeader header;
+  RecordHeader header{};
   std::span<const std::byte> payload;
   std::uint64_t spill_offset = 0;
   std::uint64_t spill_length = 0;
   RecordHeader::Kind kind() const noexcept { return static_cast<RecordHeader::Kind>(header.kind); }
+  bool spilled() const noexcept {
+    return kind() == RecordHeader::Kind::kSpilled || kind() == RecordHeader::Kind::kSpilledError;
+  }
+  bool failed() const noexcept {
+    return kind() == RecordHeader::Kind::kError || kind() == RecordHeader::Kind::kSpilledError;
+  }
 };
 
 /// Reads records and believes none of them: the producer may be broken. One thread at a time.
@@ -151,16 +152,13 @@ class RingConsumer {
   /// Takes the record that peek showed. Its payload stays valid until release.
   void pop() noexcept { next_ += size_; }
 
-  /// Gives the room of all records taken back to the producer and wakes it when it waits.
+  /// Gives the room of all records taken back to the producer.
   void release() noexcept;
   bool worth_releasing() const noexcept { return next_ - released_ >= capacity_ / 8; }
   bool empty() const noexcept { return next_ == header_->head.load(std::memory_order_acquire); }
 
   /// Passes over everything, because it cannot be read.
   void skip_all() noexcept { next_ = head_ = header_->head.load(std::memory_order_acquire); }
-
-  /// Wakes the producer if it waits for room, to look at its stop condition again.
-  void nudge() noexcept;
 
  private:
   Next parse(Record& record) noexcept;

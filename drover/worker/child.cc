@@ -89,10 +89,10 @@ void Child::sample_memory() {
 }
 
 void Child::on_pidfd() {
+  service_.unguard_group(pid());  // it is dead; once it is reaped its number may be another's
   const auto status = process_.try_reap();
   if (!status) return;
   ended_ = true;
-  service_.unguard_group(pid());
   service_.unwatch(process_.pidfd(), std::exchange(key_, 0));
   for (OutputPump* pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) pump->finish();

@@ -28,10 +28,10 @@ void freeze_functions() {
   wire::program_functions().freeze(modules);
 }
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse(const std::string& why, int code = worker::kExitIncompatible) {
   std::fprintf(stderr, "drover: this child cannot start: %s\n", why.c_str());
   std::fflush(stderr);
-  os::exit_now(worker::kExitIncompatible);
+  os::exit_now(code);
 }
 
 void check_launch_page(const os::MemoryFile& file) {
@@ -77,7 +77,7 @@ void init(int /*argc*/, char** /*argv*/) {
   try {
     run_child(*order);
   } catch (const std::exception& error) {
-    refuse(error.what());
+    refuse(error.what(), worker::kExitFailed);
   }
 }
 

@@ -45,6 +45,7 @@ struct ChildContext {
 
 /// Exit codes of a child that never came to run its entry function.
 inline constexpr int kExitIncompatible = 121;
+inline constexpr int kExitFailed = 122;  ///< an exception that left the entry function
 
 /// Writes the launch page of a new segment.
 void write_launch_page(const os::MemoryFile& file);

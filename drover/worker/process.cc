@@ -23,10 +23,6 @@ constexpr Duration kTerminateGrace(2);
 constexpr std::uint64_t kLengthOffset = kLaunchPageSize;
 constexpr std::uint64_t kArgumentsOffset = kLengthOffset + 8;
 
-std::chrono::steady_clock::time_point after(Duration duration) {
-  return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
-}
-
 }  // namespace
 
 /// A spawned process, shared with the service thread.
@@ -45,12 +41,13 @@ class ProcessState {
     spec.on_end = [this](const ChildEnd& end) { note_end(end); };
     service_->call([&] {
       child_ = Child::start(*service_, std::move(spec));
-      interrupt_key_ = service_->on_interrupt([this] { changed_.notify_all(); });
+      interrupt_key_ = service_->on_interrupt([this] { note_interrupt(); });
     });
     pid_ = child_->pid();
   }
 
   ~ProcessState() {
+    if (!service_->belongs_to_this_process()) return;
     service_->call([this] {
       service_->remove_on_interrupt(interrupt_key_);
       child_.reset();
@@ -83,14 +80,20 @@ class ProcessState {
   }
 
   void end() noexcept {
-    if (status()) return;
+    if (!service_->belongs_to_this_process() || status()) return;
     send(SIGTERM);
-    if (os::pending_interrupt() == 0 && wait(after(kTerminateGrace), false)) return;
+    if (os::pending_interrupt() == 0 && wait(os::deadline_after(kTerminateGrace), false)) return;
     send(SIGKILL);
-    wait(after(kTerminateGrace), false);  // bounded: a process that hangs in the kernel must not take us along
+    wait(os::deadline_after(kTerminateGrace),
+         false);  // bounded: a process that hangs in the kernel must not take us along
   }
 
  private:
+  void note_interrupt() {
+    const std::scoped_lock lock(mutex_);  // not between a waiter's look and its sleep
+    changed_.notify_all();
+  }
+
   void note_end(const ChildEnd& end) {
     {
       const std::scoped_lock lock(mutex_);
@@ -159,7 +162,7 @@ worker::ProcessState& Process::state() const {
 
 int Process::pid() const { return state().pid(); }
 void Process::join() { state().wait({}, true); }
-bool Process::join_for(Duration duration) { return state().wait(worker::after(duration), true); }
+bool Process::join_for(Duration duration) { return state().wait(os::deadline_after(duration), true); }
 std::optional<ExitStatus> Process::exit_status() const { return state().status(); }
 void Process::terminate() { state().send(SIGTERM); }
 void Process::kill() { state().send(SIGKILL); }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "drover/base/errors.h"
 #include "drover/base/log.h"
 #include "drover/os/self.h"
 
@@ -15,6 +16,17 @@ namespace {
 constexpr Service::Key kWake = 0;
 constexpr Service::Key kInterrupt = 1;
 constexpr int kGuardianStarts = 4;  // one that keeps dying is somebody's wish
+
+/// Nothing that goes wrong with one child may end this thread, on which all others depend.
+void run_guarded(const Service::Callback& callback) noexcept {
+  try {
+    callback();
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, error.what());
+  } catch (...) {
+    log(LogLevel::kError, "an exception that is no std::exception on the service thread");
+  }
+}
 
 std::thread start_thread(std::function<void()> body) {
   const os::SignalBlock block;  // inherited by the new thread: no handler of the user's ever runs there
@@ -40,6 +52,10 @@ Service::Service() {
 }
 
 Service::~Service() {
+  if (!belongs_to_this_process()) {
+    thread_.detach();
+    return;
+  }
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
@@ -57,6 +73,9 @@ void Service::post(Callback callback) {
 }
 
 void Service::call(const Callback& callback) {
+  if (!belongs_to_this_process()) {
+    throw Error("pools and processes belong to the process that made them; this is a fork of it");
+  }
   if (std::this_thread::get_id() == thread_.get_id()) return callback();
   std::promise<void> done;
   post([&] {
@@ -78,7 +97,7 @@ Service::Key Service::watch(const os::Fd& fd, Callback callback) {
 }
 
 void Service::unwatch(const os::Fd& fd, Key key) {
-  if (watched_.erase(key) != 0) epoll_.remove(fd);
+  if (watched_.erase(key) != 0 && belongs_to_this_process()) epoll_.remove(fd);
 }
 
 Service::Key Service::at(std::chrono::steady_clock::time_point when, Callback callback) {
@@ -140,13 +159,12 @@ void Service::dispatch(Key key) {
   if (key == kWake) return wake_.clear();
   if (key == kInterrupt) {
     interrupt_.clear();
-    for (const auto& [_, callback] : std::map(interrupt_callbacks_)) callback();
+    for (const auto& [_, callback] : std::map(interrupt_callbacks_)) run_guarded(callback);
     return;
   }
   const auto found = watched_.find(key);  // gone when an earlier callback of this round removed it
   if (found == watched_.end()) return;
-  const Callback callback = found->second;
-  callback();
+  run_guarded(Callback(found->second));
 }
 
 void Service::run_posted() {
@@ -155,13 +173,7 @@ void Service::run_posted() {
     const std::scoped_lock lock(mutex_);
     callbacks.swap(posted_);
   }
-  for (const Callback& callback : callbacks) {
-    try {
-      callback();
-    } catch (const std::exception& error) {
-      log(LogLevel::kError, error.what());
-    }
-  }
+  for (const Callback& callback : callbacks) run_guarded(callback);
 }
 
 void Service::run_timers() {
@@ -175,7 +187,7 @@ void Service::run_timers() {
       it = timers_.erase(it);
     }
   }
-  for (const Callback& callback : due) callback();
+  for (const Callback& callback : due) run_guarded(callback);
 }
 
 os::Deadline Service::next_deadline() const {

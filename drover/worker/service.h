@@ -13,6 +13,7 @@
 
 #include "drover/os/epoll.h"
 #include "drover/os/guardian.h"
+#include "drover/os/self.h"
 #include "drover/os/signals.h"
 
 namespace drover::inline v1::worker {
@@ -41,12 +42,16 @@ class Service {
   /// Runs `callback` on the service thread and waits; its exception is thrown here.
   void call(const Callback& callback);
 
+  /// False in a fork of the creating process, where there is no such thread: nothing of this is then to be touched.
+  bool belongs_to_this_process() const noexcept { return os::current_pid() == owner_; }
+
   /// The read end of the life line: when this process is gone, however it died, the write end is closed.
   const os::Fd& life_line() const noexcept { return life_line_.read_end; }
 
   // Service thread only.
 
-  /// Has the process group of a child killed when this process is gone. A guardian process is started soon for the first.
+  /// Has the process group of a child killed when this process is gone. A guardian process is started soon for the
+  /// first.
   void guard_group(int leader);
   void unguard_group(int leader);
 
@@ -74,6 +79,7 @@ class Service {
   void start_guardian();
   void on_guardian_end();
 
+  const int owner_ = os::current_pid();
   os::Epoll epoll_;
   os::EventFd wake_;
   os::EventFd interrupt_;

@@ -7,7 +7,7 @@
 namespace drover_test {
 namespace {
 
-constexpr std::size_t kWideBytes = 40'000;     // fits the ring (256 KiB) six times: the worker has to wait for room
+constexpr std::size_t kWideBytes = 40'000;      // fits the ring (256 KiB) six times: the worker has to wait for room
 constexpr std::size_t kSpilledBytes = 100'000;  // fits no ring and no entry
 
 std::int64_t answer(std::int64_t i) { return i * i * 7 + 3; }
@@ -99,7 +99,8 @@ Tally run_job(drover::Pool& pool, Job job, std::size_t items, std::size_t retrie
       break;
     case Job::kStream: {
       std::vector<std::string> inputs;
-      for (std::size_t i = 0; i < items; ++i) inputs.push_back(std::string(i % 5 == 4 ? 300 : 1, '0') + std::to_string(i));
+      for (std::size_t i = 0; i < items; ++i)
+        inputs.push_back(std::string(i % 5 == 4 ? 300 : 1, '0') + std::to_string(i));
       count_results(tally, pool.map<text_task>(std::move(inputs), {.chunk = 3, .retries = retries}), true);
       break;
     }

@@ -17,9 +17,10 @@ struct JobName {
   const char* name;
 };
 inline constexpr JobName kJobs[] = {
-    {Job::kOrdered, "map-ordered"},      {Job::kUnordered, "map-unordered"}, {Job::kChunked, "map-chunked"},
-    {Job::kStream, "map-stream-inputs"}, {Job::kWide, "map-wide-results"},   {Job::kSpilled, "map-large-results"},
-    {Job::kSubmit, "submit"},            {Job::kSubmitSpilled, "submit-large"},
+    {Job::kOrdered, "map-ordered"},   {Job::kUnordered, "map-unordered"},
+    {Job::kChunked, "map-chunked"},   {Job::kStream, "map-stream-inputs"},
+    {Job::kWide, "map-wide-results"}, {Job::kSpilled, "map-large-results"},
+    {Job::kSubmit, "submit"},         {Job::kSubmitSpilled, "submit-large"},
 };
 
 /// What became of each item of a job.

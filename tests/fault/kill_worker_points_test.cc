@@ -63,9 +63,7 @@ void enumerate(const JobName& job, std::size_t workers, std::size_t retries) {
               kills, point, runs);
 }
 
-TEST_P(KillWorkerPoints, TheOnlyWorkerFailsAtMostTheRunningItem) {
-  enumerate(GetParam(), 1, 0);
-}
+TEST_P(KillWorkerPoints, TheOnlyWorkerFailsAtMostTheRunningItem) { enumerate(GetParam(), 1, 0); }
 
 TEST_P(KillWorkerPoints, TheOnlyWorkerCostsNothingWithRetries) { enumerate(GetParam(), 1, 3); }
 

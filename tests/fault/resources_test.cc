@@ -38,7 +38,8 @@ void expect_error(const Outcome& outcome, const std::string& text) {
 
 TEST(Resources, AFullDevShmIsNoObstacle) {
   const Outcome outcome = run_shell(
-      "unshare -m sh -c 'mount -t tmpfs -o size=4k tmpfs /dev/shm || exit 50; head -c 10000 /dev/zero > /dev/shm/full; exec " +
+      "unshare -m sh -c 'mount -t tmpfs -o size=4k tmpfs /dev/shm || exit 50; head -c 10000 /dev/zero > /dev/shm/full; "
+      "exec " +
       kScenario + " job map-large-results 20 2' || exit $?");
   if (outcome.exit_code == 50 || outcome.err.find("unshare") != std::string::npos) {
     GTEST_SKIP() << "no mount namespace may be made here: " << outcome.err;
@@ -55,7 +56,9 @@ TEST(Resources, AReadOnlyFolderIsNoObstacle) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
 }
 
-TEST(Resources, TooFewDescriptorsAreAnError) { expect_error(run_scenario({"few-descriptors", "40", "20"}), "Too many open files"); }
+TEST(Resources, TooFewDescriptorsAreAnError) {
+  expect_error(run_scenario({"few-descriptors", "40", "20"}), "Too many open files");
+}
 
 TEST(Resources, EveryShortageOfDescriptorsIsAnErrorOrNone) {
   for (int limit = 4; limit < 40; ++limit) {
@@ -99,7 +102,8 @@ void expect_still_works(const Outcome& outcome) {
 TEST(Resources, AProgramWhoseFileWasDeletedReplacesItsWorkers) {
   const Copy copy;
   const Family family;
-  expect_still_works(run({.program = copy.program, .arguments = {"vanishing", copy.program}, .environment = {family.variable()}}));
+  expect_still_works(
+      run({.program = copy.program, .arguments = {"vanishing", copy.program}, .environment = {family.variable()}}));
 }
 
 TEST(Resources, AProgramWhoseFileWasReplacedReplacesItsWorkers) {
@@ -107,7 +111,8 @@ TEST(Resources, AProgramWhoseFileWasReplacedReplacesItsWorkers) {
   const Family family;
   const fs::path other = copy.folder / "other";
   fs::copy_file("/bin/true", other);
-  expect_still_works(run({.program = copy.program, .arguments = {"vanishing", copy.program, other}, .environment = {family.variable()}}));
+  expect_still_works(run(
+      {.program = copy.program, .arguments = {"vanishing", copy.program, other}, .environment = {family.variable()}}));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs for tests that kill, stop or signal a whole program. `scenario NAME [ARGUMENTS]`; each says on stdout how far
-// it is.
+// Programs for tests that kill, stop or signal a whole program. `scenario NAME [ARGUMENTS]`; each says on stdout how
+// far it is.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -151,7 +151,9 @@ int until_interrupted(const Arguments& arguments, const Wait& wait) {
   return 1;
 }
 
-int in_next(const Arguments& arguments) { return until_interrupted(arguments, [] { occupy<asleep>(2); }); }
+int in_next(const Arguments& arguments) {
+  return until_interrupted(arguments, [] { occupy<asleep>(2); });
+}
 
 int in_start(const Arguments& arguments) {
   return until_interrupted(arguments, [] {

@@ -55,7 +55,8 @@ TEST_P(Signals, AreInterruptedWhereTheProgramWaits) {
 
 INSTANTIATE_TEST_SUITE_P(All, Signals, testing::Combine(testing::ValuesIn(kMoments), testing::Values(SIGINT, SIGTERM)),
                          [](const auto& moment) {
-                           return std::string(std::get<0>(moment.param).scenario) + sigabbrev_np(std::get<1>(moment.param));
+                           return std::string(std::get<0>(moment.param).scenario) +
+                                  sigabbrev_np(std::get<1>(moment.param));
                          });
 
 TEST(Signal, ShortensThePatienceOfAPoolThatIsBeingClosed) {

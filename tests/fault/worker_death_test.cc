@@ -323,8 +323,7 @@ TEST(WorkerLost, SaysWhenItWasKilledForMemory) {
   std::ofstream(group / "memory.swappiness") << 0 << std::flush;
   const Family family;
   const std::string script = "echo $$ > " + (group / "cgroup.procs").string() + " && exec " + kScenario + " memory 400";
-  const Outcome outcome =
-      run({.program = "/bin/sh", .arguments = {"-c", script}, .environment = {family.variable()}});
+  const Outcome outcome = run({.program = "/bin/sh", .arguments = {"-c", script}, .environment = {family.variable()}});
   EXPECT_NE(outcome.out.find("killed for memory: "), std::string::npos) << outcome.out << outcome.err << outcome.signal;
   EXPECT_TRUE(family.gone_after(seconds(5)));
   EXPECT_TRUE(eventually(seconds(5), [&] { return rmdir(group.c_str()) == 0; }));
@@ -347,7 +346,8 @@ TEST_P(Damage, OfSharedMemoryNeitherCrashesNorHangsTheParent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Damage,
-                         testing::Combine(testing::Values("regions", "sparse-regions", "header", "sparse-header", "all"),
+                         testing::Combine(testing::Values("regions", "sparse-regions", "header", "sparse-header",
+                                                          "all"),
                                           testing::Values("map", "submit")),
                          [](const auto& damage) {
                            std::string name = std::string(std::get<0>(damage.param)) + std::get<1>(damage.param);

@@ -31,7 +31,6 @@
 #define R 2                  /* records a ring holds */
 #endif
 
-#define FREE 0
 #define ARMED 1
 #define CLAIMED 2
 /* the state word: owner | phase; a map sets no flags */
@@ -220,7 +219,7 @@ byte alive[W], high;         /* the roster */
 
 inline FREE_POSITION(p)
 {
-	word[p] = FREE; base[p] = 0; cnt[p] = 0; fin[p] = 0; att[p] = 0
+	base[p] = 0; cnt[p] = 0; fin[p] = 0; att[p] = 0 /* its word stays claimed */
 }
 
 /* one record: read, count, deliver; "a position whose count is complete is free again"; then gives the room back */
@@ -307,7 +306,7 @@ proctype consumer()
 		ROSTER();
 #endif
 		do
-		:: atomic { p < N && PHASE(word[p]) == CLAIMED && DEAD(OWNER(word[p])) ->
+		:: atomic { p < N && BUSY(p) && PHASE(word[p]) == CLAIMED && DEAD(OWNER(word[p])) ->
 				v = base[p] + fin[p];
 				assert(fin[p] < cnt[p] && !delivered[v] && !failed[v] && !pub[v]);
 				if                     /* lose_chunk: "The first of them was running: it fails or is armed again while retries are left" */
@@ -345,7 +344,7 @@ proctype consumer()
 			:: else
 			fi
 #endif
-		:: atomic { p < N && !(PHASE(word[p]) == CLAIMED && DEAD(OWNER(word[p]))) -> p++ }
+		:: atomic { p < N && !(BUSY(p) && PHASE(word[p]) == CLAIMED && DEAD(OWNER(word[p]))) -> p++ }
 		:: p == N -> break
 		od;
 #ifdef BUG_SEEN_LATE

@@ -4,10 +4,10 @@
  * board, the rings and the words are the same memory. Two workers that may be killed at any step; a consumer that gives job 1 up at any time
  * and then reads job 2 to its end; one service thread.
  *
- * Checked: what runs is of the job that is open and runs with its function; no record of one job is read in the other, none that cannot
- * be (for which the consumer would kill a sound worker); in job 2 each item is delivered or failed exactly once; both jobs end (else the state is an invalid end state).
+ * Checked: what runs is of the job that is open and runs with its function; no record of one job is read in the other, none of an open
+ * job that cannot be (for which the consumer would kill a sound worker); in job 2 each item is delivered or failed exactly once; both jobs end (else the state is an invalid end state).
  *
- * VIEW: the worker keeps the job's function in its view of the slot. (The code reads it from the slot after the claim.)
+ * A worker keeps the job's function in its view of the slot. SLOT_FUNCTION: it reads it from the slot after the claim.
  */
 #ifndef T
 #define T 3                  /* inputs of each job */
@@ -18,9 +18,7 @@
 #endif
 #define N 2
 #define W 2
-#ifndef R
-#define R 2
-#endif
+#define R T                  /* the window sees to it that a ring never fills */
 
 #define FREE 0
 #define ARMED 1
@@ -59,7 +57,7 @@ again:
 			idle = 0;
 			if
 			:: generation != vg || rescan != rs -> vg = generation; rs = rescan; cur = 0; tl = 0;
-#ifdef VIEW
+#ifndef SLOT_FUNCTION
 				vf = function
 #endif
 			:: else
@@ -98,13 +96,13 @@ scan:
 #ifndef BUG_NO_REFRESH       /* "the slot may have gone to another job between the look at it and the claim" */
 				if
 				:: generation != vg || rescan != rs -> vg = generation; rs = rescan; cur = 0; tl = 0;
-#ifdef VIEW
+#ifndef SLOT_FUNCTION
 					vf = function
 #endif
 				:: else
 				fi;
 #endif
-#ifdef VIEW
+#ifndef SLOT_FUNCTION
 				f = vf;
 #else
 				f = function;
@@ -122,8 +120,7 @@ scan:
 			assert(owned[p] == open && f == open && !delivered[base[p] + i] && !failed[base[p] + i]); /* the item runs */
 			if
 			:: DIE
-			:: closed && !ROOM -> break /* wait_for_room */
-			:: atomic { ROOM -> rpos[s * R + h % R] = p; ritem[s * R + h % R] = i; rjob[s * R + h % R] = owned[p] };
+			:: atomic { assert(ROOM); rpos[s * R + h % R] = p; ritem[s * R + h % R] = i; rjob[s * R + h % R] = owned[p] };
 				if
 				:: DIE
 				:: atomic { h++; head[s] = h; i++ }
@@ -176,7 +173,6 @@ notice:
 }
 
 byte fin[N], settled, nxt, seen, alive[W], high;
-bit ended[N];
 #define BUSY(p) (cnt[p] != 0)
 #define DEAD(o) ((o) <= high && (o) != alive[0] && (o) != alive[1])
 #define ENDED(p) (PHASE(word[p]) != CLAIMED || DEAD(OWNER(word[p])))
@@ -184,7 +180,7 @@ bit ended[N];
 
 inline FREE_POSITION(p)
 {
-	word[p] = FREE; base[p] = 0; cnt[p] = 0; fin[p] = 0; owned[p] = 0
+	base[p] = 0; cnt[p] = 0; fin[p] = 0; owned[p] = 0 /* its word stays */
 }
 
 inline ROSTER()
@@ -198,15 +194,24 @@ inline DRAIN(s)
 		p = rpos[s * R + rd[s] % R]; v = ritem[s * R + rd[s] % R];
 		assert(rjob[s * R + rd[s] % R] == j);
 		rpos[s * R + rd[s] % R] = 0; ritem[s * R + rd[s] % R] = 0; rjob[s * R + rd[s] % R] = 0;
-		assert(fin[p] < cnt[p] && v == fin[p]); /* else distrust: the worker is killed */
-		v = base[p] + fin[p];
-		assert(!delivered[v] && !failed[v]);
-		delivered[v] = 1; settled++; fin[p]++;
+		rd[s] = rd[s] + 1;
 		if
-		:: fin[p] == cnt[p] -> FREE_POSITION(p)
-		:: else
+		:: fin[p] < cnt[p] && v == fin[p] ->
+			v = base[p] + fin[p];
+			assert(!delivered[v] && !failed[v]);
+			delivered[v] = 1; settled++; fin[p]++;
+			if
+			:: fin[p] == cnt[p] -> FREE_POSITION(p)
+			:: else
+			fi
+		:: else ->           /* distrust: the worker is killed */
+#ifdef BUG_STRICT
+			assert(false)
+#else
+			assert(closed)   /* "After close a chunk may be given up while its last record is on the way" */
+#endif
 		fi;
-		rd[s] = rd[s] + 1; p = 0; v = 0
+		p = 0; v = 0
 	}
 }
 
@@ -287,12 +292,12 @@ open_job:
 	closed = 1;
 	do
 #ifdef BUG_CLOSE_BY_STORE
-	:: p < N && BUSY(p) && PHASE(word[p]) == ARMED -> atomic { FREE_POSITION(p); p++ }
+	:: p < N && BUSY(p) && PHASE(word[p]) == ARMED -> atomic { word[p] = FREE; FREE_POSITION(p); p++ }
 #else
 #ifdef BUG_CLOSE_LEAVES
 	:: atomic { p < N && BUSY(p) && PHASE(word[p]) == ARMED -> base[p] = 0; cnt[p] = 0; fin[p] = 0; p++ }
 #else
-	:: atomic { p < N && BUSY(p) && PHASE(word[p]) == ARMED -> FREE_POSITION(p); p++ }
+	:: atomic { p < N && BUSY(p) && PHASE(word[p]) == ARMED -> word[p] = FREE; FREE_POSITION(p); p++ }
 #endif
 #endif
 	:: atomic { p < N && !(BUSY(p) && PHASE(word[p]) == ARMED) -> p++ }
@@ -304,32 +309,29 @@ open_job:
 	:: !BUSY(0) && !BUSY(1) -> break
 	:: (BUSY(0) && GONE(0)) || (BUSY(1) && GONE(1)) || rd[0] < head[0] || rd[1] < head[1] ->
 		ROSTER();
-#ifndef BUG_ENDED_AFTER_DRAIN    /* who has ended is looked at first, then come their records, then their positions are free */
-		atomic { ended[0] = BUSY(0) && ENDED(0) };
-		atomic { ended[1] = BUSY(1) && ENDED(1) };
-#endif
 		DRAIN_ALL();
-#ifdef BUG_ENDED_AFTER_DRAIN
-		atomic { BUSY(0) && ENDED(0) -> FREE_POSITION(0) } unless { !BUSY(0) || !ENDED(0) };
-		atomic { BUSY(1) && ENDED(1) -> FREE_POSITION(1) } unless { !BUSY(1) || !ENDED(1) };
+		do
+		:: atomic { p < N ->
+				if
+				:: BUSY(p) && ENDED(p) -> FREE_POSITION(p)
+				:: else
+				fi;
+				p++
+			}
+		:: p == N -> p = 0; break
+		od;
+#ifndef BUG_NO_LAST_DRAIN
 		if
 		:: !BUSY(0) && !BUSY(1) -> DRAIN_ALL()
 		:: else
 		fi;
-#else
-		atomic {
-			if :: ended[0] && BUSY(0) -> FREE_POSITION(0) :: else fi;
-			if :: ended[1] && BUSY(1) -> FREE_POSITION(1) :: else fi;
-			ended[0] = 0; ended[1] = 0
-		};
 #endif
 		atomic { alive[0] = 0; alive[1] = 0; high = 0 }
 	od;
 #endif
 	atomic {
 		open = 0;
-		fin[0] = 0; fin[1] = 0;
-		assert(rd[0] == head[0] && rd[1] == head[1]);
+		assert(rd[0] == head[0] && rd[1] == head[1]); /* nothing is left in the rings for the next job */
 		if
 		:: j == 1 -> goto open_job
 		:: else

@@ -19,6 +19,7 @@ check() {
 	flags="$*"
 	mkdir "$dir" && cd "$dir" && cp "$here/$model" . || return
 	[ "$want" = ok ] && opt=-O1
+	[ $full = 1 ] && opt="$opt -DCOLLAPSE"                                     # less memory, slower
 	case $model in claims.pml | boards.pml | reuse.pml) pan= ;; esac          # these must end: invalid end states count
 	case $flags in *NPCHECK*) safety=-DNP; pan="$pan -l" ;; esac              # no cycle at all
 	t0=$(date +%s.%N)
@@ -89,18 +90,18 @@ fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_RESCAN_FIRST
 fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_RESCAN_LATE
 fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_REWIND_ONE
 ok reuse.pml
-ok reuse.pml -DVIEW
-full reuse.pml -DBUG_NO_REFRESH
+ok reuse.pml -DSLOT_FUNCTION -DBUG_NO_REFRESH
 ok reuse.pml -DDEATHS=1 -DT=2
 full reuse.pml -DDEATHS=1
-fails reuse.pml -DVIEW -DBUG_NO_REFRESH
+fails reuse.pml -DBUG_NO_REFRESH
 fails reuse.pml -DBUG_GENERATION_FIRST
 fails reuse.pml -DBUG_DONE_ALWAYS
 fails reuse.pml -DBUG_NO_DONE
 fails reuse.pml -DBUG_CLOSE_BY_STORE
 fails reuse.pml -DBUG_CLOSE_LEAVES
 fails reuse.pml -DBUG_NO_WAIT
-fails reuse.pml -DBUG_ENDED_AFTER_DRAIN
+fails reuse.pml -DBUG_STRICT
+fails reuse.pml -DBUG_NO_LAST_DRAIN
 ok future.pml -DDEATHS=1 -DSIGNALS=0
 ok future.pml -DDEATHS=1
 ok future.pml -DDEATHS=0 -DSIGNALS=2

@@ -243,8 +243,7 @@ TEST_F(Errors, AnArgumentThatDoesNotEncodeIsAnErrorOfTheCaller) {
   std::vector<Picky> inputs = {{1, ""}, {2, ""}, {13, ""}, {4, ""}};
   auto results = pool.map<number_of>(inputs);
   int seen = 0;
-  EXPECT_THROW(
-      for ([[maybe_unused]] const int value : results) ++seen, std::domain_error);
+  EXPECT_THROW(for ([[maybe_unused]] const int value : results)++ seen, std::domain_error);
   EXPECT_EQ(seen, 2) << "all before it arrive";
 }
 

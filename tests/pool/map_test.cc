@@ -379,7 +379,8 @@ TEST_F(Map, SeveralAtOnceFromSeveralThreads) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < 20; ++round) {
         int expected = 0;
-        for (const int value : pool.map<square>(drover::range(0, 500 + t))) good += value == expected * expected, ++expected;
+        for (const int value : pool.map<square>(drover::range(0, 500 + t)))
+          good += value == expected * expected, ++expected;
       }
     });
   }
@@ -461,8 +462,7 @@ TEST(MapPool, ResultsThatOutliveItEndInCancelled) {
   shared[1] = 1;
   pool.reset();
   int seen = 0;
-  EXPECT_THROW(
-      for ([[maybe_unused]] const int value : results) ++seen, drover::Cancelled);
+  EXPECT_THROW(for ([[maybe_unused]] const int value : results)++ seen, drover::Cancelled);
   EXPECT_LE(seen, 8);
   EXPECT_GE(seen, 2) << "what was finished is delivered";
 }
@@ -470,7 +470,8 @@ TEST(MapPool, ResultsThatOutliveItEndInCancelled) {
 TEST_F(Map, ASlowConsumerSlowsTheWorkersDown) {
   for (const std::size_t window : {1UL, 10UL}) {
     SharedCounters shared;
-    auto results = pool.map<count_start>(std::vector<std::string>(200, shared.path()), {.ordered = false, .window = window});
+    auto results =
+        pool.map<count_start>(std::vector<std::string>(200, shared.path()), {.ordered = false, .window = window});
     std::int64_t delivered = 0;
     for ([[maybe_unused]] const int value : results) {
       ++delivered;

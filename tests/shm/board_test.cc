@@ -18,7 +18,8 @@ struct Entry {
 /// A board in this process's heap.
 struct Memory {
   explicit Memory(std::size_t capacity)
-      : entries(new Entry[capacity]), board(reinterpret_cast<std::byte*>(entries.get()), sizeof(Entry), capacity, &tail) {}
+      : entries(new Entry[capacity]),
+        board(reinterpret_cast<std::byte*>(entries.get()), sizeof(Entry), capacity, &tail) {}
 
   Entry& entry(std::uint64_t position) { return *reinterpret_cast<Entry*>(board.entry(position)); }
   void arm(std::uint64_t position, std::uint32_t value) {

@@ -169,8 +169,8 @@ TEST(Storm, NothingIsLostAndNothingComesTwice) {
   drover::Pool pool({.workers = 4});
   Killer killer(pool, seed + 1);
   const auto begin = std::chrono::steady_clock::now();
-  const std::uint64_t tasks = run_all(pool, random, number_from("DROVER_STORM_TASKS", 50'000),
-                                      seconds(number_from("DROVER_STORM_SECONDS", 5)));
+  const std::uint64_t tasks =
+      run_all(pool, random, number_from("DROVER_STORM_TASKS", 50'000), seconds(number_from("DROVER_STORM_SECONDS", 5)));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   const std::uint64_t kills = killer.stop();
   std::printf("%lu tasks and %lu kills in %.1f s\n", static_cast<unsigned long>(tasks),
