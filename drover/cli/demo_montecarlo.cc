@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMost = 1'000'000'000;           // samples, iterations, samples in a chunk
-constexpr std::int64_t kMostWorkers = 4096;             // more than any machine's cores
+constexpr std::int64_t kMostWorkers = 1024;             // what a pool takes
 constexpr std::int64_t kExact = std::int64_t{1} << 53;  // whole numbers up to here are exact in a double
 constexpr std::int64_t kLogStep = 5'000;
 constexpr double kAllowedError = 1e-10;

@@ -59,8 +59,8 @@ class EventFd {
   Fd fd_;
 };
 
-/// Raises the soft limit on open descriptors to the hard one; the old soft limit is given to programs started by
-/// ChildProcess with `restore_fd_limit`. Never fails: a limit that cannot be raised stays.
+/// Raises the soft limit on open descriptors to the hard one, for this process and what it starts. Never fails: a limit
+/// that cannot be raised stays.
 void raise_fd_limit() noexcept;
 
 }  // namespace drover::inline v1::os

@@ -34,7 +34,7 @@ class InterruptListener {
   const EventFd* const event_;
 };
 
-/// In a worker: an interrupt from the terminal or the batch system is the parent's to act on. A handler that does
+/// In a worker: an interrupt from the terminal is the parent's to act on. A handler that does
 /// nothing (not SIG_IGN, which programs started by the user's functions would inherit).
 void leave_interrupts_to_parent() noexcept;
 /// The same for SIGTERM, which a batch system sends to every process of a job.

@@ -40,7 +40,7 @@ struct JobParameters {
 /// the Pool and everything it gave out. Thread-safe; only the creating process.
 class PoolCore final : public Crew::Listener {
  public:
-  static constexpr std::uint32_t kRingCapacity = 256 * 1024;
+  static constexpr std::uint32_t kRingCapacity = 512 * 1024;
   // A wake-up across cores was measured at 24-30 µs (docs/design/002); spinning pays only when it outlasts one.
   static constexpr std::chrono::nanoseconds kSpin{30'000};
   static constexpr std::uint32_t kIndexCapacity = 8192;  ///< entries in all lanes of a map over an index range

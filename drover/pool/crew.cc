@@ -18,6 +18,7 @@ namespace {
 constexpr int kFailedStartsAllowed = 3;
 constexpr auto kMemorySamplePeriod = std::chrono::seconds(1);
 constexpr std::size_t kDeathsRemembered = 4096;
+constexpr std::uint32_t kMostIncarnations = 0xffffff;  // what a board's word has room for
 constexpr Duration kShortestTick(0.001);
 constexpr Duration kIdleTick(1);
 constexpr Duration kKillPatience(5);  // a killed process that does not go hangs in the kernel: nothing more can be done
@@ -93,6 +94,7 @@ worker::ChildSpec Crew::spec_for(std::uint32_t slot, std::uint32_t incarnation) 
 }
 
 void Crew::start_member(std::uint32_t slot) {
+  if (newest_ == kMostIncarnations) throw Error("the pool has ended: it has replaced 16 million workers");
   const std::uint32_t incarnation = newest_ + 1;
   {
     const std::scoped_lock lock(mutex_);  // on the roster before it can claim anything

@@ -20,7 +20,8 @@ struct PoolOptions {
 struct MapOptions {
   bool ordered = true;  ///< results in the order of the inputs; false: each as soon as it is there
   Count chunk = 0;      ///< inputs a worker takes at once; 0: from the measured time of a task
-  Count window = 0;     ///< inputs taken from the range and not yet delivered, at most; 0: as many as the workers need
+  Count window = 0;     ///< inputs taken from the range and not yet delivered, at most (and at most some thousands, as
+                        ///< many as find room in a ring); 0: as many as the workers need
   Duration timeout =
       Duration(0);    ///< the longest one item may take, else its worker is killed and it fails; 0: for ever
   Count retries = 0;  ///< times an item runs again when its worker died (or it took too long) before it fails

@@ -23,7 +23,7 @@ struct WorkerStats {
 
 struct PoolStats {
   std::vector<WorkerStats> workers;
-  std::size_t queued = 0;  ///< tasks and chunks that no worker has claimed yet
+  std::size_t queued = 0;  ///< tasks, and items of maps, that are offered and not claimed yet
 };
 
 }  // namespace drover::inline v1

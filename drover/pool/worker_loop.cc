@@ -163,7 +163,7 @@ void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
     entry.word.store(shm::state::kDone, std::memory_order_release);
   }
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
-  if (slot.measured != 0 && call.finished() != 0) note_time(slot, begin, call.finished());
+  if (begin != 0 && call.finished() != 0) note_time(slot, begin, call.finished());
   const std::uint32_t wanted = slot.doorbell.wanted();
   if (wanted != 0 && view.ring.unread() >= wanted) slot.doorbell.ring();
 }

@@ -57,7 +57,6 @@ class WorkerLoop {
   const std::uint32_t incarnation_;
   WorkerSlot& self_;
   std::array<JobView, kMaxJobs> views_;
-  std::size_t next_job_ = 0;
 };
 
 /// The entry function of pool workers: pass its index as ChildSpec::entry.

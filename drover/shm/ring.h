@@ -57,7 +57,9 @@ class RingProducer {
   /// So many results always find room in a ring of `capacity` bytes, if those of fixed size take `record` bytes:
   /// whoever hands out work keeps to it, so that no producer ever waits.
   static constexpr std::size_t sure_records(std::size_t capacity, std::size_t record) noexcept {
-    return (capacity / 2 - capacity / 16) / (record > kSmallRecord ? record : kSmallRecord);  // a sixteenth: padding
+    // Half is for records of variable length (may_hold); an eighth may be read and not yet released, an eighth goes for
+    // padding and for the batch that is being read.
+    return capacity / 4 / (record > kSmallRecord ? record : kSmallRecord);
   }
   static constexpr std::size_t kSmallRecord = sizeof(RecordHeader) + 16;  ///< of a spilled result
 

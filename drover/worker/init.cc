@@ -28,11 +28,13 @@ void freeze_functions() {
   wire::program_functions().freeze(modules);
 }
 
-[[noreturn]] void refuse(const std::string& why, int code = worker::kExitIncompatible) {
-  std::fprintf(stderr, "drover: this child cannot start: %s\n", why.c_str());
+[[noreturn]] void give_up(const char* what, const std::string& why, int code) {
+  std::fprintf(stderr, "drover: %s: %s\n", what, why.c_str());
   std::fflush(stderr);
   os::exit_now(code);
 }
+
+[[noreturn]] void refuse(const std::string& why) { give_up("this child cannot start", why, worker::kExitIncompatible); }
 
 void check_launch_page(const os::MemoryFile& file) {
   worker::LaunchPage page;
@@ -77,7 +79,7 @@ void init(int /*argc*/, char** /*argv*/) {
   try {
     run_child(*order);
   } catch (const std::exception& error) {
-    refuse(error.what(), worker::kExitFailed);
+    give_up("this child ends by an exception", error.what(), worker::kExitFailed);
   }
 }
 

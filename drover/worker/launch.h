@@ -45,7 +45,8 @@ struct ChildContext {
 
 /// Exit codes of a child that never came to run its entry function.
 inline constexpr int kExitIncompatible = 121;
-inline constexpr int kExitFailed = 122;  ///< an exception that left the entry function
+/// Exit code of one whose entry function was left by an exception.
+inline constexpr int kExitFailed = 122;
 
 /// Writes the launch page of a new segment.
 void write_launch_page(const os::MemoryFile& file);
