@@ -87,8 +87,7 @@ void MapJob::free_position(std::size_t position) noexcept {
   chunks_[position].count = 0;
   --busy_positions_;
   --lane_of(position).busy;
-  const Spill spill = std::exchange(chunks_[position].input_spill, {});
-  if (spill.length != 0) core_->segment().discard(spill.offset, os::round_to_page(spill.length));
+  if (!input_spills_.empty()) discard(std::exchange(input_spills_[position], {}));
 }
 
 bool MapJob::arm_encoded(std::uint32_t count) {
@@ -106,9 +105,8 @@ void MapJob::finish_arming(std::uint32_t count) {
   auto& armed = *reinterpret_cast<ChunkEntry*>(lane.board.entry(lane.tail));
   armed.first = next_input_;
   armed.count = count;
-  chunks_[lane.position()] = {
-      .first = next_input_, .count = count, .done = 0, .attempts = 0, .input_spill = new_spill_};
-  new_spill_ = {};
+  chunks_[lane.position()] = {.first = next_input_, .count = count, .done = 0};
+  if (!input_spills_.empty()) input_spills_[lane.position()] = std::exchange(new_spill_, {});
   lane.board.arm(lane.tail++);
   ++lane.busy;
   ++busy_positions_;

@@ -58,16 +58,14 @@ void MapJob::drain_rings() {
 /// again.
 void MapJob::lose_chunk(std::uint32_t position, std::uint32_t incarnation) {
   Chunk& chunk = chunks_[position];
-  if (chunk.attempts >= spec_.options.retries) {
-    const std::uint64_t index = chunk.first + chunk.done;
+  const std::uint64_t index = chunk.first + chunk.done;
+  if (++attempts_[index] > spec_.options.retries) {
     Stored lost;
     lost.index = index;
     lost.error = core_->death_error(incarnation, spec_.name + ", item " + std::to_string(index));
     store(std::move(lost));
-    chunk.attempts = 0;
+    attempts_.erase(index);
     ++chunk.done;
-  } else {
-    ++chunk.attempts;
   }
   if (chunk.done < chunk.count) {
     rearm_rest(position, chunk);

@@ -51,6 +51,7 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
     lanes_.push_back({.board = core_->lane(job_.number(), spec_.job.indexed, i), .first = chunks_.size()});
     chunks_.resize(chunks_.size() + lanes_.back().board.capacity());
   }
+  if (!spec_.job.indexed) input_spills_.resize(chunks_.size());
   lane_shift_ = std::countr_zero(lanes_[0].board.capacity());
   for (std::size_t i = 0; i < core_->crew().size(); ++i) {
     rings_.push_back(core_->ring(job_.number(), i, spec_.job.value_size));
@@ -227,7 +228,6 @@ MapJob::Chunk* MapJob::chunk_of(const shm::RecordHeader& header) noexcept {
 }
 
 void MapJob::finish_item(Chunk& chunk, std::size_t position) noexcept {
-  chunk.attempts = 0;
   if (++chunk.done == chunk.count) free_position(position);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -100,8 +101,6 @@ class MapJob {
     std::uint64_t first = 0;
     std::uint32_t count = 0;  ///< 0: the position is free
     std::uint32_t done = 0;
-    std::uint32_t attempts = 0;  ///< deaths that the item after the done ones has seen
-    Spill input_spill;           ///< where its inputs lie, when they do not fit the entry
   };
   /// A board, and how many of its positions were passed in arming.
   struct Lane {
@@ -174,7 +173,9 @@ class MapJob {
   std::vector<Lane> lanes_;
   int lane_shift_ = 0;  ///< log2 of a lane's capacity
   std::vector<shm::RingConsumer> rings_;
-  std::vector<Chunk> chunks_;  ///< by board position
+  std::vector<Chunk> chunks_;              ///< by board position
+  std::vector<Spill> input_spills_;        ///< where inputs lie that do not fit their entry; by board position
+  std::map<std::uint64_t, std::size_t> attempts_;  ///< deaths that an item has seen, by input index
 
   std::array<MapItem, 64> batch_;  ///< what next() gave out
   std::size_t batch_size_ = 0;

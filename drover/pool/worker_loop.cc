@@ -15,6 +15,8 @@
 namespace drover::inline v1::detail {
 namespace {
 
+constexpr int kClaimsInTurn = 8;
+
 void pool_worker(worker::ChildContext& context) { WorkerLoop(std::move(context)).run(); }
 
 void pool_worker_thunk(void* context) { pool_worker(*static_cast<worker::ChildContext*>(context)); }
@@ -57,19 +59,24 @@ void WorkerLoop::initialize() {
   wire::program_functions().thunk(header_.initializer - 1)(&call);
 }
 
+/// Works for one job for a while, so that jobs are served in turn and the way here is paid for once. False: nothing to do.
 bool WorkerLoop::serve(std::size_t job) {
   JobSlot& slot = header_.jobs[job];
   JobView& view = views_[job];
-  refresh(job, view);
-  Claim claim;
-  if (!(job == kSubmitJob ? claim_from_chain(view, slot, claim) : claim_from_lanes(view, claim))) return false;
-  refresh(job, view);  // the slot may have gone to another job between the look at it and the claim
-  if (job == kSubmitJob) {
-    run_task(*reinterpret_cast<SubmitEntry*>(claim.entry));
-  } else {
-    run_chunk(slot, view, claim);
+  int claims = 0;
+  for (; claims < kClaimsInTurn; ++claims) {
+    refresh(job, view);
+    Claim claim;
+    if (!(job == kSubmitJob ? claim_from_chain(view, slot, claim) : claim_from_lanes(view, claim))) break;
+    if (slot.generation.load(std::memory_order_acquire) != view.generation) refresh(job, view);
+    if (job == kSubmitJob) {
+      run_task(*reinterpret_cast<SubmitEntry*>(claim.entry));
+    } else {
+      run_chunk(slot, view, claim);
+    }
   }
-  return true;
+  if (claims != 0 && job != kSubmitJob) ring_doorbell(slot, view);
+  return claims != 0;
 }
 
 void WorkerLoop::refresh(std::size_t job, JobView& view) {
@@ -164,6 +171,10 @@ void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
   }
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
   if (begin != 0 && call.finished() != 0) note_time(slot, begin, call.finished());
+  if (call.count > 1) ring_doorbell(slot, view);
+}
+
+void WorkerLoop::ring_doorbell(JobSlot& slot, JobView& view) noexcept {
   const std::uint32_t wanted = slot.doorbell.wanted();
   if (wanted != 0 && view.ring.unread() >= wanted) slot.doorbell.ring();
 }

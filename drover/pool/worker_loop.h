@@ -48,6 +48,7 @@ class WorkerLoop {
   void idle();
   bool spin();
   void sleep();
+  static void ring_doorbell(JobSlot& slot, JobView& view) noexcept;
   void ring_doorbells();
   void note_time(JobSlot& slot, std::uint64_t begin, std::uint32_t items) noexcept;
 
