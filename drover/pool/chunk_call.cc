@@ -61,9 +61,40 @@ void ChunkCall::spill(std::span<const std::byte> bytes, bool failed) {
   publish();
 }
 
+void ChunkCall::begin_counting(std::size_t job) noexcept {
+  worker_.progress.store(0, std::memory_order_relaxed);
+  worker_.progress_at.store(1 + (std::uint64_t{job} << 32) + position_, std::memory_order_release);
+}
+
+void ChunkCall::publish_count() noexcept {
+  if (counted_ == item_) return;
+  std::byte* const place = ring_.try_reserve(sizeof(shm::RecordHeader) + 8);
+  if (place == nullptr) no_room();
+  const shm::RecordHeader header{
+      .position = position_, .item = counted_ & 0xffffff, .kind = static_cast<std::uint8_t>(Kind::kRun)};
+  const std::uint64_t items = item_ - counted_;
+  std::memcpy(place, &header, sizeof header);
+  std::memcpy(place + sizeof header, &items, sizeof items);
+  os::fault_point();
+  ring_.publish();
+  os::fault_point();
+  counted_ = item_;
+  ring_doorbell();
+}
+
+void ChunkCall::end_counting() noexcept {
+  publish_count();
+  worker_.progress_at.store(0, std::memory_order_release);
+}
+
 void ChunkCall::put_error(const std::exception_ptr& error) {
   const EncodedError encoded(error);
+  const bool counting = job_.value_size == kNoValue;
+  if (counting) publish_count();
   put_bytes(encoded.bytes(), true);
+  if (!counting) return;
+  counted_ = item_;
+  worker_.progress.store(item_, std::memory_order_release);  // after its record: a failed item is not merely counted
 }
 
 /// The window of a map is smaller than its rings (RingProducer::sure_records), so this means damaged memory.

@@ -45,6 +45,14 @@ class ChunkCall {
   const std::int64_t base;   ///< first value, when they are
   const std::uint32_t count;
 
+  /// The next encoded input, which nothing that is wrong with those before it can spoil.
+  std::span<const std::byte> next_input() {
+    const auto length = inputs.get<std::uint64_t>("input");
+    const std::span<const std::byte> bytes = inputs.take(length, "input");
+    if (inputs.remaining() != 0) inputs.align(wire::kMessageAlignment, "input");
+    return bytes;
+  }
+
   /// Before each item: false when nobody wants the rest.
   bool begin_item() noexcept {
     if (job_.closed.load(std::memory_order_relaxed) != 0) return false;
@@ -64,6 +72,19 @@ class ChunkCall {
   /// The item's result, or its encoded exception, as any number of bytes.
   void put_bytes(std::span<const std::byte> bytes, bool failed);
   void put_error(const std::exception_ptr& error);
+
+  /// For results without a value (kNoValue) the worker's own line counts what is finished, and the ring hears of many at once.
+  void begin_counting(std::size_t job) noexcept;
+  void count_item() noexcept {
+    if (job_.timeout_ns != 0) stop_task_clock(worker_);
+    os::fault_point();
+    worker_.progress.store(++item_, std::memory_order_release);
+    os::fault_point();
+    const std::uint32_t wanted = job_.doorbell.hint();
+    if (wanted != 0 && (item_ - counted_) * sizeof(shm::RecordHeader) >= wanted) publish_count();
+  }
+  void publish_count() noexcept;
+  void end_counting() noexcept;
 
   /// Items whose result is out; fewer than count when nobody wanted the rest.
   std::uint32_t finished() const noexcept { return item_; }
@@ -97,6 +118,7 @@ class ChunkCall {
   shm::RingProducer& ring_;
   WorkerSlot& worker_;
   std::uint32_t item_ = 0;
+  std::uint32_t counted_ = 0;  ///< items that the ring has heard of, where they are only counted
 };
 
 /// Adds the time spent since construction to the worker's idle time.

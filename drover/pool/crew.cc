@@ -10,6 +10,7 @@
 #include "drover/os/memory.h"
 #include "drover/os/signals.h"
 #include "drover/pool/chunk_call.h"
+#include "drover/pool/wake.h"
 #include "drover/pool/worker_loop.h"
 
 namespace drover::inline v1::detail {
@@ -108,7 +109,11 @@ void Crew::start_member(std::uint32_t slot) {
 }
 
 void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
-  WorkerDeath death{.slot = slot, .incarnation = 0, .timed_out = false, .end = end};
+  WorkerDeath death;
+  death.slot = slot;
+  death.progress_at = header_.workers[slot].progress_at.exchange(0, std::memory_order_acquire);
+  death.progress = header_.workers[slot].progress.load(std::memory_order_relaxed);
+  death.end = end;
   std::shared_ptr<worker::Child> gone;
   {
     const std::scoped_lock lock(mutex_);
@@ -122,6 +127,7 @@ void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
   }
   header_.parked.take(slot);
   header_.spinning.take(slot);
+  wake(1);  // it may have died owing this to another worker
   header_.workers[slot].deadline_ns.store(0, std::memory_order_relaxed);
   header_.workers[slot].running.store(0, std::memory_order_relaxed);
   if (!stopping_) {
@@ -184,7 +190,7 @@ void Crew::stop(Duration grace) noexcept {
     service_->forget(deadline_timer_);
   });
   header_.stop.store(1, std::memory_order_seq_cst);
-  for (std::size_t i = 0; i < size(); ++i) wake_worker(i);
+  for (std::size_t i = 0; i < size(); ++i) wake_worker(header_, i);
   const auto all_gone = [this] { return living() == 0; };
   std::unique_lock lock(mutex_);
   ended_.wait_for(lock, grace, [&] { return all_gone() || os::pending_interrupt() != 0; });
@@ -205,20 +211,7 @@ void Crew::interrupt() noexcept {
   ended_.notify_all();
 }
 
-void Crew::wake(std::size_t tasks) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with WorkerMask::set in a worker about to sleep
-  for (; tasks > 0; --tasks) {
-    if (header_.spinning.take_any(size()) != shm::WorkerMask::kMaxWorkers) continue;
-    const std::size_t worker = header_.parked.take_any(size());
-    if (worker == shm::WorkerMask::kMaxWorkers) return;
-    wake_worker(worker);
-  }
-}
-
-void Crew::wake_worker(std::size_t worker) noexcept {
-  header_.workers[worker].wake.fetch_add(1, std::memory_order_release);
-  os::futex_wake(header_.workers[worker].wake);
-}
+void Crew::wake(std::size_t tasks) noexcept { wake_workers(header_, size_, tasks); }
 
 Roster Crew::roster() const {
   const std::scoped_lock lock(mutex_);

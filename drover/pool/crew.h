@@ -24,6 +24,8 @@ struct WorkerDeath {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
   bool timed_out = false;  ///< the pool killed it because its task took too long
+  std::uint64_t progress_at = 0;  ///< WorkerSlot::progress_at and progress as it left them
+  std::uint32_t progress = 0;
   worker::ChildEnd end;
 
   /// What a task fails with that this worker had: WorkerLost or Timeout. `task` names it ("simulate, item 17").
@@ -102,7 +104,6 @@ class Crew {
   void kill_all() noexcept;
 
   worker::ChildSpec spec_for(std::uint32_t slot, std::uint32_t incarnation);
-  void wake_worker(std::size_t worker) noexcept;
   std::size_t living() const;
 
   const std::shared_ptr<worker::Service> service_;

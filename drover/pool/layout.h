@@ -33,6 +33,9 @@ struct RingsPlace {
   std::uint64_t capacity;
 };
 
+/// As a value_size: results have no value, only their number counts.
+inline constexpr std::uint32_t kNoValue = 0xffffffff;
+
 struct JobSlot {
   /// Of the submit queue each is twice the size of the one before. A slot for maps has lanes, all alike: those of index
   /// ranges from 0, those of other inputs from kMaxLanes.
@@ -45,7 +48,7 @@ struct JobSlot {
   std::atomic<std::uint32_t> rescan;       ///< changes when an entry that cursors have passed is armed again
   std::atomic<std::uint32_t> board_count;  ///< submit: boards in use; the last one is being armed
   std::uint32_t function;                  ///< index in program_functions()
-  std::uint32_t value_size;                ///< bytes of each result when they are all alike, else 0
+  std::uint32_t value_size;                ///< bytes of each result when they are all alike, 0: they differ, or kNoValue
   std::uint32_t indexed;                   ///< inputs are an index range
   std::uint32_t lanes;                     ///< of either kind
   std::uint32_t measured;                  ///< workers time their chunks, for automatic chunking
@@ -65,7 +68,9 @@ struct ChunkEntry {
 };
 static_assert(sizeof(ChunkEntry) == 16);
 
-/// A chunk whose inputs travel, each encoded at a multiple of the message alignment.
+inline constexpr std::size_t kInputPrefix = 8;  ///< before each encoded input: its length
+
+/// A chunk whose inputs travel. Each begins at a multiple of the message alignment, with its length.
 struct InputEntry {
   static constexpr std::size_t kInlineBytes = 216;
   ChunkEntry chunk;
@@ -100,6 +105,8 @@ struct WorkerSlot {
   std::atomic<std::uint32_t> ready;          ///< incarnation that finished its start
   std::atomic<std::uint64_t> tasks;          ///< finished, by all incarnations
   std::atomic<std::uint32_t> running;        ///< tasks of the claim it is at
+  std::atomic<std::uint32_t> progress;      ///< items without a value that are finished of the chunk at progress_at
+  std::atomic<std::uint64_t> progress_at;   ///< 0: none; else 1 + job number * 2^32 + position
   std::atomic<std::uint64_t> started_ns;     ///< steady clock
   std::atomic<std::uint64_t> idle_ns;        ///< slept or spun since then
   std::atomic<std::uint64_t> idle_since_ns;  ///< 0: busy

@@ -119,7 +119,7 @@ std::uint32_t MapJob::encode_inputs(InputEntry& entry, std::uint32_t count) {
   std::size_t length = 0;
   std::uint32_t inputs = 0;
   while (inputs < count && encode_next_input()) {
-    const std::span<const std::byte> bytes = encoded_.bytes();
+    const std::span<const std::byte> bytes = encoded_.bytes();  // the input's length and the input
     if (length + bytes.size() > InputEntry::kInlineBytes) {
       if (inputs != 0) break;
       new_spill_ = {.offset = core_->segment().store(bytes), .length = bytes.size()};
@@ -143,7 +143,11 @@ bool MapJob::encode_next_input() noexcept {
   if (input_ended_) return false;
   try {
     encoded_.clear();
+    std::byte* const length = encoded_.extend(kInputPrefix);
+    std::memset(length, 0, kInputPrefix);
     has_encoded_ = source_->next(encoded_);
+    const std::uint64_t size = encoded_.size() - kInputPrefix;
+    std::memcpy(const_cast<std::byte*>(encoded_.bytes().data()), &size, sizeof size);
   } catch (...) {
     input_error_ = std::current_exception();
   }

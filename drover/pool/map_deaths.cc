@@ -36,28 +36,36 @@ void MapJob::drain_rings() {
       shm::Record record;
       const auto next = rings_[i].peek(record);
       if (next == shm::RingConsumer::Next::kEmpty) break;
-      Chunk* const chunk = next == shm::RingConsumer::Next::kRecord ? chunk_of(record.header) : nullptr;
-      // After close a chunk may be given up while its last record is on the way.
-      if (next == shm::RingConsumer::Next::kCorrupt || (chunk == nullptr && !closed_)) {
+      if (next == shm::RingConsumer::Next::kCorrupt || !keep(record)) {
         distrust(static_cast<std::uint32_t>(i));
         break;
       }
-      if (!closed_) {
-        store(record, chunk->first + chunk->done);
-      } else {
-        discard({.offset = record.spill_offset, .length = record.spill_length});
-      }
       rings_[i].pop();
-      if (chunk != nullptr) finish_item(*chunk, record.header.position);
     }
     rings_[i].release();
   }
+}
+
+/// Counts and stores what a record tells, or only counts it after close. False when it cannot be true.
+bool MapJob::keep(const shm::Record& record) {
+  Chunk* const chunk = chunk_of(record.header);
+  const bool run = record.kind() == shm::RecordHeader::Kind::kRun;
+  if (closed_) discard({.offset = record.spill_offset, .length = record.spill_length});
+  if (chunk == nullptr) return closed_;  // after close a chunk may be given up while its last record is on the way
+  const std::uint64_t index = chunk->first + chunk->done;
+  if (run && !count_run(*chunk, record)) return closed_;
+  if (!closed_ && run) store_run(index, record.run_length);
+  if (!closed_ && !run) store(record, index);
+  if (!run) finish_item(*chunk, record.header.position);
+  return true;
 }
 
 /// The item that ran when the worker died fails, or runs again; those behind it in the chunk had not begun and run
 /// again.
 void MapJob::lose_chunk(std::uint32_t position, std::uint32_t incarnation) {
   Chunk& chunk = chunks_[position];
+  deliver_progress(position, incarnation);
+  if (chunk.count == 0) return;
   const std::uint64_t index = chunk.first + chunk.done;
   if (++attempts_[index] > spec_.options.retries) {
     Stored lost;
@@ -72,6 +80,17 @@ void MapJob::lose_chunk(std::uint32_t position, std::uint32_t incarnation) {
   } else {
     free_position(position);
   }
+}
+
+/// Items without values that the dead worker had finished and its ring had not heard of.
+void MapJob::deliver_progress(std::uint32_t position, std::uint32_t incarnation) {
+  const auto death = spec_.job.value_size == kNoValue ? core_->crew().death_of(incarnation) : std::nullopt;
+  if (!death || death->progress_at != 1 + (std::uint64_t{job_.number()} << 32) + position) return;
+  Chunk& chunk = chunks_[position];
+  if (death->progress <= chunk.done || death->progress > chunk.count) return;
+  store_run(chunk.first + chunk.done, death->progress - chunk.done);
+  chunk.done = death->progress;
+  if (chunk.done == chunk.count) free_position(position);
 }
 
 void MapJob::rearm_rest(std::uint32_t position, Chunk& chunk) {

@@ -54,9 +54,10 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
   if (!spec_.job.indexed) input_spills_.resize(chunks_.size());
   lane_shift_ = std::countr_zero(lanes_[0].board.capacity());
   for (std::size_t i = 0; i < core_->crew().size(); ++i) {
-    rings_.push_back(core_->ring(job_.number(), i, spec_.job.value_size));
+    rings_.push_back(core_->ring(job_.number(), i, spec_.job.value_size == kNoValue ? 0 : spec_.job.value_size));
   }
-  const std::size_t record = sizeof(shm::RecordHeader) + shm::align8(spec_.job.value_size);
+  const bool fixed = spec_.job.value_size != kNoValue;
+  const std::size_t record = sizeof(shm::RecordHeader) + (fixed ? shm::align8(spec_.job.value_size) : 8);
   largest_window_ = std::min(largest_window_, shm::RingProducer::sure_records(core_->kRingCapacity, record));
   window_ = std::min(window_, largest_window_);
 }
@@ -146,6 +147,7 @@ bool MapJob::deliver_from_rings() {
 
 /// Takes results out of a ring: as many as can be read where they lie, else one.
 shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
+  take_run();
   take_values(ring);
   while (batch_size_ == 0) {
     shm::Record record;
@@ -154,6 +156,18 @@ shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
     Chunk* const chunk = chunk_of(record.header);
     if (chunk == nullptr) return shm::RingConsumer::Next::kCorrupt;
     const std::uint64_t index = chunk->first + chunk->done;
+    if (record.kind() == Kind::kRun) {
+      if (!count_run(*chunk, record)) return shm::RingConsumer::Next::kCorrupt;
+      ring.pop();
+      if (!in_turn(index)) {
+        store_run(index, record.run_length);
+        continue;
+      }
+      run_index_ = index;
+      run_left_ = record.run_length;
+      take_run();
+      break;
+    }
     const bool in_place = record.kind() == Kind::kSized && in_turn(index);
     if (record.kind() == Kind::kSized && spec_.job.value_size != 0) return shm::RingConsumer::Next::kCorrupt;
     if (!in_place) store(record, index);
@@ -177,6 +191,27 @@ void MapJob::take_values(shm::RingConsumer& ring) noexcept {
     ring.pop();
     finish_item(*chunk, header.position);
     add_to_batch(index, value, spec_.job.value_size);
+  }
+}
+
+/// Hands out results without values that one record has told of.
+void MapJob::take_run() noexcept {
+  for (; run_left_ != 0 && batch_size_ != batch_.size(); --run_left_) add_to_batch(run_index_++, nullptr, 0);
+}
+
+/// Counts the items of a run; false when there cannot be so many.
+bool MapJob::count_run(Chunk& chunk, const shm::Record& record) noexcept {
+  if (record.run_length == 0 || record.run_length > chunk.count - chunk.done) return false;
+  chunk.done += static_cast<std::uint32_t>(record.run_length);
+  if (chunk.done == chunk.count) free_position(record.header.position);
+  return true;
+}
+
+void MapJob::store_run(std::uint64_t index, std::uint64_t length) {
+  for (; length != 0; --length, ++index) {
+    Stored nothing;
+    nothing.index = index;
+    store(std::move(nothing));
   }
 }
 

@@ -126,8 +126,11 @@ class MapJob {
   shm::RingConsumer::Next take_batch(shm::RingConsumer& ring);
   void store(const shm::Record& record, std::uint64_t index);
   void store(Stored result);
+  void store_run(std::uint64_t index, std::uint64_t length);
   void forget_given() noexcept;
   void take_values(shm::RingConsumer& ring) noexcept;
+  void take_run() noexcept;
+  bool count_run(Chunk& chunk, const shm::Record& record) noexcept;
   void add_to_batch(std::uint64_t index, const std::byte* data, std::size_t size) noexcept;
   bool in_turn(std::uint64_t index) const noexcept { return !spec_.options.ordered || index == next_index_; }
   Chunk* chunk_of(const shm::RecordHeader& header) noexcept;
@@ -148,7 +151,9 @@ class MapJob {
   void bury_the_dead();
   bool is_lost(std::uint32_t word, const Roster& roster) const;
   void drain_rings();
+  bool keep(const shm::Record& record);
   void lose_chunk(std::uint32_t position, std::uint32_t incarnation);
+  void deliver_progress(std::uint32_t position, std::uint32_t incarnation);
   void rearm_rest(std::uint32_t position, Chunk& chunk);
   void distrust(std::uint32_t slot) noexcept;
 
@@ -179,6 +184,8 @@ class MapJob {
 
   std::array<MapItem, 64> batch_;  ///< what next() gave out
   std::size_t batch_size_ = 0;
+  std::uint64_t run_index_ = 0;  ///< of a run of results without values: the next one
+  std::uint64_t run_left_ = 0;
   bool holds_given_ = false;
   Stored given_;  ///< what its bytes lie in, when not in a ring
   os::Mapping given_spill_;

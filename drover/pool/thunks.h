@@ -26,7 +26,7 @@ inline constexpr std::uint32_t fitting_size = kSize <= kLargestFixedResult ? sta
 /// Bytes of each result of a map, when they are all alike and few, else 0.
 template <class R>
 inline constexpr std::uint32_t fixed_result_size =
-    std::is_void_v<R> ? 1 : fitting_size<wire::encoded_size_fixed<ResultValue<R>>>;
+    std::is_void_v<R> ? kNoValue : fitting_size<wire::encoded_size_fixed<ResultValue<R>>>;
 
 template <class R>
 void put_result(ChunkCall& call, const R& value) {
@@ -51,8 +51,7 @@ void run_item(ChunkCall& call, const Run& run) {
   try {
     if constexpr (std::is_void_v<R>) {
       run();
-      constexpr std::byte kNothing{};
-      call.put_fixed<1>(&kNothing);
+      call.count_item();
     } else {
       put_result<R>(call, run());
     }
@@ -70,19 +69,14 @@ void index_thunk(void* context) {
   }
 }
 
-/// A chunk whose inputs were encoded by the caller, each starting at a multiple of the message alignment.
+/// A chunk whose inputs were encoded by the caller.
 template <auto F>
 void input_thunk(void* context) {
   auto& call = *static_cast<ChunkCall*>(context);
-  for (std::uint32_t i = 0; i < call.skip; ++i) {
-    call.inputs.align(wire::kMessageAlignment, "input");
-    wire::skip_arguments<F>(call.inputs);
-  }
+  for (std::uint32_t i = 0; i < call.skip; ++i) static_cast<void>(call.next_input());
   for (std::uint32_t i = 0; i < call.count && call.begin_item(); ++i) {
-    run_item<wire::ResultOf<F>>(call, [&] {
-      call.inputs.align(wire::kMessageAlignment, "input");
-      return wire::apply<F>(call.inputs);
-    });
+    wire::Reader input(call.next_input());
+    run_item<wire::ResultOf<F>>(call, [&] { return wire::apply<F>(input); });
   }
 }
 

@@ -11,6 +11,7 @@
 #include "drover/pool/chunk_call.h"
 #include "drover/pool/submit_call.h"
 #include "drover/pool/task_error.h"
+#include "drover/pool/wake.h"
 
 namespace drover::inline v1::detail {
 namespace {
@@ -64,11 +65,12 @@ bool WorkerLoop::serve(std::size_t job) {
   JobSlot& slot = header_.jobs[job];
   JobView& view = views_[job];
   int claims = 0;
-  for (; claims < kClaimsInTurn; ++claims) {
+  for (; claims < kClaimsInTurn && !stopped(); ++claims) {
     refresh(job, view);
     Claim claim;
     if (!(job == kSubmitJob ? claim_from_chain(view, slot, claim) : claim_from_lanes(view, claim))) break;
     if (slot.generation.load(std::memory_order_acquire) != view.generation) refresh(job, view);
+    if (was_woken_) pass_on_wake();
     if (job == kSubmitJob) {
       run_task(*reinterpret_cast<SubmitEntry*>(claim.entry));
     } else {
@@ -164,7 +166,10 @@ void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
   const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
   ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, inputs, skip);
   self_.running.store(call.count, std::memory_order_relaxed);
+  const bool counting = slot.value_size == kNoValue;
+  if (counting) call.begin_counting(static_cast<std::size_t>(&slot - header_.jobs.data()));
   view.thunk(&call);
+  if (counting) call.end_counting();
   self_.running.store(0, std::memory_order_relaxed);
   if (call.finished() < call.count) {  // the job was closed: the entry says itself that no more will come of it
     entry.word.store(shm::state::kDone, std::memory_order_release);
@@ -222,6 +227,13 @@ bool WorkerLoop::has_work() const {
   return false;
 }
 
+/// The task that this worker was woken for need not be the one it has claimed: that one may have been on nobody's account.
+/// Before it starts, whatever is left over becomes another worker's.
+void WorkerLoop::pass_on_wake() {
+  was_woken_ = false;
+  if (has_work()) wake_workers(header_, header_.worker_count, 1);
+}
+
 void WorkerLoop::idle() {
   ring_doorbells();
   if (has_work()) return;
@@ -246,10 +258,11 @@ bool WorkerLoop::spin() {
   header_.spinning.set(slot_);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (os::spin_until(std::chrono::nanoseconds(header_.spin_ns), [this] { return has_work(); })) {
-    header_.spinning.take(slot_);
+    was_woken_ = !header_.spinning.take(slot_);
     return true;
   }
-  return !header_.spinning.take(slot_);  // somebody took it: there is work, or there was
+  was_woken_ = !header_.spinning.take(slot_);
+  return was_woken_;
 }
 
 void WorkerLoop::sleep() {
@@ -257,12 +270,8 @@ void WorkerLoop::sleep() {
   header_.parked.set(slot_);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Crew::wake
   os::fault_point();
-  if (has_work()) {
-    header_.parked.take(slot_);
-    return;
-  }
-  os::futex_wait(self_.wake, seen);
-  header_.parked.take(slot_);
+  if (!has_work()) os::futex_wait(self_.wake, seen);
+  was_woken_ = !header_.parked.take(slot_);
 }
 
 }  // namespace drover::inline v1::detail

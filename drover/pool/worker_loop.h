@@ -45,6 +45,7 @@ class WorkerLoop {
   void run_task(SubmitEntry& entry);
   bool has_work() const;
   bool stopped() const noexcept { return header_.stop.load(std::memory_order_acquire) != 0; }
+  void pass_on_wake();
   void idle();
   bool spin();
   void sleep();
@@ -58,6 +59,7 @@ class WorkerLoop {
   const std::uint32_t incarnation_;
   WorkerSlot& self_;
   std::array<JobView, kMaxJobs> views_;
+  bool was_woken_ = false;  ///< somebody took this worker's bit: there is a task that counts on it
 };
 
 /// The entry function of pool workers: pass its index as ChildSpec::entry.

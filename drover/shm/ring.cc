@@ -31,7 +31,7 @@ RingConsumer::Next RingConsumer::parse_sized(Record& record, const std::byte* st
   std::uint64_t words[2] = {};
   const bool spilled = record.spilled();
   const std::size_t prefix = sizeof(RecordHeader) + (spilled ? 16 : 8);
-  if (left < prefix || record.header.kind > static_cast<std::uint8_t>(RecordHeader::Kind::kSpilledError))
+  if (left < prefix || record.header.kind > static_cast<std::uint8_t>(RecordHeader::Kind::kRun))
     return Next::kCorrupt;
   std::memcpy(words, start + sizeof(RecordHeader), prefix - sizeof(RecordHeader));
   record.spill_length = record.spill_offset = 0;
@@ -39,6 +39,12 @@ RingConsumer::Next RingConsumer::parse_sized(Record& record, const std::byte* st
     record.payload = {};
     record.spill_length = words[0];
     record.spill_offset = words[1];
+    size_ = prefix;
+    return Next::kRecord;
+  }
+  if (record.kind() == RecordHeader::Kind::kRun) {
+    record.payload = {};
+    record.run_length = words[0];
     size_ = prefix;
     return Next::kRecord;
   }

@@ -20,6 +20,7 @@ struct RecordHeader {
     kSpilled = 3,  ///< two words, length and file offset: the payload lies there
     kError = 4,    ///< as kSized; the payload is an encoded exception
     kSpilledError = 5,
+    kRun = 6,  ///< a word with a number: so many items, this one first, are finished and have no value
   };
   std::uint32_t position;  ///< board position the result belongs to
   std::uint32_t item : 24;
@@ -108,6 +109,7 @@ struct Record {
   std::span<const std::byte> payload;
   std::uint64_t spill_offset = 0;
   std::uint64_t spill_length = 0;
+  std::uint64_t run_length = 0;
   RecordHeader::Kind kind() const noexcept { return static_cast<RecordHeader::Kind>(header.kind); }
   bool spilled() const noexcept {
     return kind() == RecordHeader::Kind::kSpilled || kind() == RecordHeader::Kind::kSpilledError;

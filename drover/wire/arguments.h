@@ -140,14 +140,6 @@ ResultOf<F> apply(Reader& reader) {
   return detail::apply_to<F>(reader, detail::ParametersOf<F>{}, std::make_index_sequence<arity>{});
 }
 
-/// Passes over the arguments of F in a message. Throws Incompatible.
-template <auto F>
-void skip_arguments(Reader& reader) {
-  [&reader]<class... Parameter>(TypeList<Parameter...>) {
-    (static_cast<void>(detail::decode_argument<detail::Stored<Parameter>>(reader)), ...);
-  }(detail::ParametersOf<F>{});
-}
-
 /// Whether F can be called with an element of a range: whole if F takes it whole, else spread over as many parameters.
 template <auto F, class E>
 concept TakesElement =

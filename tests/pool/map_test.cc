@@ -457,7 +457,7 @@ TEST(MapPool, EndsAfterItsGraceWhileATaskHangs) {
 TEST(MapPool, ResultsThatOutliveItEndInCancelled) {
   SharedCounters shared;
   std::optional<drover::Pool> pool(std::in_place, drover::PoolOptions{.workers = 2});
-  auto results = pool->map<gated>(std::vector<std::string>(8, shared.path()), {.chunk = 1});
+  auto results = pool->map<gated>(std::vector<std::string>(5000, shared.path()), {.chunk = 1, .window = 8});
   ASSERT_TRUE(drover_test::eventually(10s, [&] { return shared[0] == 2; }));
   shared[1] = 1;
   pool.reset();

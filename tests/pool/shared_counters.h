@@ -23,7 +23,7 @@ inline Counter* counters(const std::string& path) {
   static std::string mapped_path;
   static Counter* mapped = nullptr;
   if (mapped != nullptr && mapped_path == path) return mapped;
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = open(path.substr(path.find('/')).c_str(), O_RDWR | O_CLOEXEC);
   void* const memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (memory == MAP_FAILED) std::abort();
@@ -44,10 +44,15 @@ class SharedCounters {
   SharedCounters(const SharedCounters&) = delete;
   SharedCounters& operator=(const SharedCounters&) = delete;
 
-  std::string path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
+  /// Different for each object, though descriptor numbers come back: tasks keep what they have mapped.
+  std::string path() const {
+    return std::to_string(serial_) + "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
+  }
   Counter& operator[](std::size_t i) const { return static_cast<Counter*>(memory_)[i]; }
 
  private:
+  static inline int next_serial = 0;
+  const int serial_ = ++next_serial;
   int fd_;
   void* memory_;
 };

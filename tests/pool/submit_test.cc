@@ -52,6 +52,7 @@ std::string large(std::size_t size) { return std::string(size, 'L'); }
 std::size_t length(const std::string& text) { return text.size(); }
 std::string same(std::string text) { return text; }
 int pid_of_worker() { return getpid(); }
+void sleep_a_little() { std::this_thread::sleep_for(1ms); }
 int throw_it() { throw std::out_of_range("thrown"); }
 int gated(const std::string& path, int value) {
   counters(path)[0].fetch_add(1);
@@ -246,7 +247,8 @@ TEST(SubmitPool, FuturesThatOutliveItAreCancelledUnlessTheyWereFinished) {
   finished.wait();
   auto running = pool->submit<gated>(shared.path(), 1);
   ASSERT_TRUE(drover_test::eventually(10s, [&] { return shared[0] == 1; }));
-  auto queued = pool->submit<add>(1, 1);
+  for (int i = 0; i < 5000; ++i) static_cast<void>(pool->submit<sleep_a_little>());
+  auto queued = pool->submit<add>(1, 1);  // five seconds behind
   shared[1] = 1;
   pool.reset();
   EXPECT_EQ(finished.get(), 3);

@@ -1,0 +1,1 @@
+../../wire/compile_fail/run.sh
