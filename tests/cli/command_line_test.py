@@ -63,7 +63,7 @@ class CommandLine(unittest.TestCase):
                 with self.subTest(option=option, number=number):
                     self.refused(["demo", "montecarlo", option + "=" + number], option)
             self.refused(["demo", "montecarlo", option], option)
-        self.refused(["demo", "montecarlo", "--workers", "5000"], "--workers", "4,096")
+        self.refused(["demo", "montecarlo", "--workers", "5000"], "--workers", "1,024")
         self.refused(["demo", "montecarlo", "--samples", "1000000000", "--iterations", "1000000000"], "2^53")
         self.refused(["demo", "montecarlo", "--workers", "auto"], "--workers")
         self.refused(["demo", "montecarlo", "--samples", "1", "--samples", "2"], "--samples")

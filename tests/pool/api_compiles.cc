@@ -66,7 +66,7 @@ TEST(Api, CountsTakeAnyIntegerType) {
   EXPECT_EQ(drover::Pool({.workers = l}).stats().workers.size(), 1u);
   EXPECT_EQ(drover::Pool({.workers = s}).stats().workers.size(), 1u);
   drover::Pool pool({.workers = c});
-  EXPECT_EQ(pool.map<simulate>(drover::range(0, s), {.chunk = l, .window = i, .retries = c}).collect().size(), 1u);
+  EXPECT_EQ(pool.map<simulate>(drover::range(0, i), {.chunk = l, .window = s, .retries = c}).collect().size(), 1u);
   drover::Pool standard;
   EXPECT_GE(standard.stats().workers.size(), 1u);
 }

@@ -355,7 +355,7 @@ TEST(Workers, OutputCanBeInherited) {
 
 int main(int argc, char** argv) {
   const bool is_probe = argc == 3 && std::string(argv[1]) == "--probe";
-  std::signal(SIGINT, SIG_DFL);
+  signal(SIGINT, SIG_DFL);
   if (!is_probe || std::string(argv[2]) != "no-init") drover::init(argc, argv);
   if (is_probe) return probe(argv[2]);
   testing::InitGoogleTest(&argc, argv);
