@@ -45,14 +45,17 @@ inline void pause() noexcept {
 template <class Done>
 bool spin_until(std::chrono::nanoseconds budget, const Done& done) {
   constexpr int kRoundsBetweenClockReads = 16;
-  const auto end = std::chrono::steady_clock::now() + budget;
+  std::optional<std::chrono::steady_clock::time_point>
+      end;  // the clock is read only when the first rounds were in vain
   for (;;) {
     for (int i = 0; i < kRoundsBetweenClockReads; ++i) {
       if (done()) return true;
       if (budget.count() == 0) return false;
       pause();
     }
-    if (std::chrono::steady_clock::now() >= end) return done();
+    const auto now = std::chrono::steady_clock::now();
+    if (!end) end = now + budget;
+    if (now >= *end) return done();
   }
 }
 

@@ -73,7 +73,8 @@ class ChunkCall {
   void put_bytes(std::span<const std::byte> bytes, bool failed);
   void put_error(const std::exception_ptr& error);
 
-  /// For results without a value (kNoValue) the worker's own line counts what is finished, and the ring hears of many at once.
+  /// For results without a value (kNoValue) the worker's own line counts what is finished, and the ring hears of many
+  /// at once.
   void begin_counting(std::size_t job) noexcept;
   void count_item() noexcept {
     if (job_.timeout_ns != 0) stop_task_clock(worker_);

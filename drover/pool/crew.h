@@ -23,7 +23,7 @@ namespace drover::inline v1::detail {
 struct WorkerDeath {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
-  bool timed_out = false;  ///< the pool killed it because its task took too long
+  bool timed_out = false;         ///< the pool killed it because its task took too long
   std::uint64_t progress_at = 0;  ///< WorkerSlot::progress_at and progress as it left them
   std::uint32_t progress = 0;
   worker::ChildEnd end;

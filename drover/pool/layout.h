@@ -48,12 +48,12 @@ struct JobSlot {
   std::atomic<std::uint32_t> rescan;       ///< changes when an entry that cursors have passed is armed again
   std::atomic<std::uint32_t> board_count;  ///< submit: boards in use; the last one is being armed
   std::uint32_t function;                  ///< index in program_functions()
-  std::uint32_t value_size;                ///< bytes of each result when they are all alike, 0: they differ, or kNoValue
-  std::uint32_t indexed;                   ///< inputs are an index range
-  std::uint32_t lanes;                     ///< of either kind
-  std::uint32_t measured;                  ///< workers time their chunks, for automatic chunking
-  std::uint64_t timeout_ns;                ///< the longest an item may take, 0: no limit
-  std::int64_t base;                       ///< first value of an index range
+  std::uint32_t value_size;  ///< bytes of each result when they are all alike, 0: they differ, or kNoValue
+  std::uint32_t indexed;     ///< inputs are an index range
+  std::uint32_t lanes;       ///< of either kind
+  std::uint32_t measured;    ///< workers time their chunks, for automatic chunking
+  std::uint64_t timeout_ns;  ///< the longest an item may take, 0: no limit
+  std::int64_t base;         ///< first value of an index range
   RingsPlace rings;
   alignas(64) shm::Doorbell doorbell;
   std::atomic<std::uint64_t> task_ns;  ///< smoothed time of an item when measured, times 16; any worker
@@ -105,8 +105,8 @@ struct WorkerSlot {
   std::atomic<std::uint32_t> ready;          ///< incarnation that finished its start
   std::atomic<std::uint64_t> tasks;          ///< finished, by all incarnations
   std::atomic<std::uint32_t> running;        ///< tasks of the claim it is at
-  std::atomic<std::uint32_t> progress;      ///< items without a value that are finished of the chunk at progress_at
-  std::atomic<std::uint64_t> progress_at;   ///< 0: none; else 1 + job number * 2^32 + position
+  std::atomic<std::uint32_t> progress;       ///< items without a value that are finished of the chunk at progress_at
+  std::atomic<std::uint64_t> progress_at;    ///< 0: none; else 1 + job number * 2^32 + position
   std::atomic<std::uint64_t> started_ns;     ///< steady clock
   std::atomic<std::uint64_t> idle_ns;        ///< slept or spun since then
   std::atomic<std::uint64_t> idle_since_ns;  ///< 0: busy

@@ -13,49 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "drover/pool/core.h"
-#include "drover/pool/options.h"
-#include "drover/wire/writer.h"
+#include "drover/pool/map_types.h"
 
 namespace drover::inline v1::detail {
-
-/// A job slot, taken for as long as this lives.
-class JobLease {
- public:
-  JobLease(PoolCore& core, const JobParameters& parameters) : core_(core), job_(core.open_job(parameters)) {}
-  ~JobLease() { core_.close_job(job_); }
-  JobLease(const JobLease&) = delete;
-  JobLease& operator=(const JobLease&) = delete;
-  std::size_t number() const noexcept { return job_; }
-  JobSlot& slot() const noexcept { return core_.header().jobs[job_]; }
-
- private:
-  PoolCore& core_;
-  const std::size_t job_;
-};
-
-/// Where a map's inputs come from when they are no index range.
-class InputSource {
- public:
-  virtual ~InputSource() = default;
-  /// Encodes the next input; false when there is none. What the user's range throws comes through.
-  virtual bool next(wire::Writer& writer) = 0;
-};
-
-struct MapSpec {
-  JobParameters job;
-  std::uint64_t count = 0;  ///< inputs of an index range
-  MapOptions options;
-  std::string name;  ///< of the function, for errors
-};
-
-/// One result as the consumer gets it.
-struct MapItem {
-  std::uint64_t index = 0;
-  const std::byte* data = nullptr;
-  std::size_t size = 0;
-  bool failed = false;  ///< there are no bytes; MapJob::error() has the reason
-};
 
 /// A map without types: arms inputs, reads results out of the rings, accounts for the dead. It belongs to the thread
 /// that reads the results; see docs/design/001.
@@ -178,8 +138,8 @@ class MapJob {
   std::vector<Lane> lanes_;
   int lane_shift_ = 0;  ///< log2 of a lane's capacity
   std::vector<shm::RingConsumer> rings_;
-  std::vector<Chunk> chunks_;              ///< by board position
-  std::vector<Spill> input_spills_;        ///< where inputs lie that do not fit their entry; by board position
+  std::vector<Chunk> chunks_;                      ///< by board position
+  std::vector<Spill> input_spills_;                ///< where inputs lie that do not fit their entry; by board position
   std::map<std::uint64_t, std::size_t> attempts_;  ///< deaths that an item has seen, by input index
 
   std::array<MapItem, 64> batch_;  ///< what next() gave out

@@ -18,6 +18,12 @@ void check_duration(const char* field, Duration duration) {
                         std::to_string(duration.count()));
 }
 
+void check_retries(std::size_t retries) {
+  if (retries <= kMostRetries) return;
+  throw InvalidArgument("the option retries is at most " + std::to_string(kMostRetries) + ", not " +
+                        std::to_string(retries));
+}
+
 }  // namespace
 
 void check_options(const PoolOptions& options) {
@@ -27,8 +33,14 @@ void check_options(const PoolOptions& options) {
                         std::to_string(options.workers));
 }
 
-void check_options(const MapOptions& options) { check_duration("timeout", options.timeout); }
+void check_options(const MapOptions& options) {
+  check_duration("timeout", options.timeout);
+  check_retries(options.retries);
+}
 
-void check_options(const CallOptions& options) { check_duration("timeout", options.timeout); }
+void check_options(const CallOptions& options) {
+  check_duration("timeout", options.timeout);
+  check_retries(options.retries);
+}
 
 }  // namespace drover::inline v1::detail

@@ -23,8 +23,9 @@ struct MapOptions {
   Count window = 0;     ///< inputs taken from the range and not yet delivered, at most (and at most some thousands, as
                         ///< many as find room in a ring); 0: as many as the workers need
   Duration timeout =
-      Duration(0);    ///< the longest one item may take, else its worker is killed and it fails; 0: for ever
-  Count retries = 0;  ///< times an item runs again when its worker died (or it took too long) before it fails
+      Duration(0);  ///< the longest one item may take, else its worker is killed and it fails; 0: for ever
+  Count retries =
+      0;  ///< times an item runs again when its worker died (or it took too long) before it fails; at most kMostRetries
 };
 
 /// Options of one submit: `pool.with({.retries = 2}).submit<f>(x)`. Fields may be added at the end.
@@ -32,6 +33,9 @@ struct CallOptions {
   Count retries = 0;               ///< as in MapOptions
   Duration timeout = Duration(0);  ///< as in MapOptions
 };
+
+/// The largest `retries` of any options.
+inline constexpr std::size_t kMostRetries = 10'000;
 
 namespace detail {
 

@@ -85,7 +85,7 @@ SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::by
     entry->function = function;
     entry->argument_length = arguments.size();
     entry->result_length = 0;
-    entry->retries = static_cast<std::uint32_t>(std::min<std::size_t>(options.retries, UINT32_MAX));
+    entry->retries = static_cast<std::uint32_t>(options.retries);
     entry->timeout_ns = static_cast<std::uint64_t>(options.timeout.count() * 1e9);
     if (spilled) {
       set_spill_offset(entry->arguments, offset);
@@ -194,7 +194,7 @@ void SubmitQueue::worker_died(const WorkerDeath& death) noexcept {
 
 void SubmitQueue::retry_or_lose(SubmitEntry& entry, std::uint32_t word, const WorkerDeath& death) noexcept {
   discard_spilled_result(core_.segment(), entry);
-  const bool again = entry.retries > 0;
+  const bool again = entry.retries > 0 && entry.retries <= kMostRetries;  // more: it was written over
   if (again) --entry.retries;
   const std::uint32_t base = again ? state::kArmed : (death.incarnation << 8 | state::kLost);
   // The owner is dead; only a getter's flags can change now.

@@ -12,8 +12,8 @@ inline void wake_worker(PoolHeader& header, std::size_t worker) noexcept {
   os::futex_wake(header.workers[worker].wake);
 }
 
-/// Sees to it that up to `tasks` more workers look for work; call it after the arming. Spinning workers come first: they need
-/// no system call. Any process that maps the header.
+/// Sees to it that up to `tasks` more workers look for work; call it after the arming. Spinning workers come first:
+/// they need no system call. Any process that maps the header.
 inline void wake_workers(PoolHeader& header, std::size_t workers, std::size_t tasks) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence of a worker that is about to sleep
   for (; tasks > 0; --tasks) {

@@ -60,7 +60,8 @@ void WorkerLoop::initialize() {
   wire::program_functions().thunk(header_.initializer - 1)(&call);
 }
 
-/// Works for one job for a while, so that jobs are served in turn and the way here is paid for once. False: nothing to do.
+/// Works for one job for a while, so that jobs are served in turn and the way here is paid for once. False: nothing to
+/// do.
 bool WorkerLoop::serve(std::size_t job) {
   JobSlot& slot = header_.jobs[job];
   JobView& view = views_[job];
@@ -227,8 +228,8 @@ bool WorkerLoop::has_work() const {
   return false;
 }
 
-/// The task that this worker was woken for need not be the one it has claimed: that one may have been on nobody's account.
-/// Before it starts, whatever is left over becomes another worker's.
+/// The task that this worker was woken for need not be the one it has claimed: that one may have been on nobody's
+/// account. Before it starts, whatever is left over becomes another worker's.
 void WorkerLoop::pass_on_wake() {
   was_woken_ = false;
   if (has_work()) wake_workers(header_, header_.worker_count, 1);
@@ -236,9 +237,9 @@ void WorkerLoop::pass_on_wake() {
 
 void WorkerLoop::idle() {
   ring_doorbells();
-  if (has_work()) return;
+  if (has_work() || spin(std::chrono::nanoseconds(1))) return;  // a short spin without looking at the clock
   const IdleTime idle(self_);
-  if (!spin()) sleep();
+  if (!spin(std::chrono::nanoseconds(header_.spin_ns))) sleep();
 }
 
 /// A caller that wanted many results at once gets the few there are: no more are coming from here.
@@ -252,12 +253,12 @@ void WorkerLoop::ring_doorbells() {
 }
 
 /// True when there is something to do. Spins only while everybody awake, the caller included, has a core.
-bool WorkerLoop::spin() {
+bool WorkerLoop::spin(std::chrono::nanoseconds budget) {
   const std::size_t awake = header_.worker_count - header_.parked.count(header_.worker_count);
   if (awake + 1 > header_.cores) return false;
   header_.spinning.set(slot_);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (os::spin_until(std::chrono::nanoseconds(header_.spin_ns), [this] { return has_work(); })) {
+  if (os::spin_until(budget, [this] { return has_work(); })) {
     was_woken_ = !header_.spinning.take(slot_);
     return true;
   }

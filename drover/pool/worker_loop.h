@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -47,7 +48,7 @@ class WorkerLoop {
   bool stopped() const noexcept { return header_.stop.load(std::memory_order_acquire) != 0; }
   void pass_on_wake();
   void idle();
-  bool spin();
+  bool spin(std::chrono::nanoseconds budget);
   void sleep();
   static void ring_doorbell(JobSlot& slot, JobView& view) noexcept;
   void ring_doorbells();

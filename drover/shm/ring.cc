@@ -31,8 +31,7 @@ RingConsumer::Next RingConsumer::parse_sized(Record& record, const std::byte* st
   std::uint64_t words[2] = {};
   const bool spilled = record.spilled();
   const std::size_t prefix = sizeof(RecordHeader) + (spilled ? 16 : 8);
-  if (left < prefix || record.header.kind > static_cast<std::uint8_t>(RecordHeader::Kind::kRun))
-    return Next::kCorrupt;
+  if (left < prefix || record.header.kind > static_cast<std::uint8_t>(RecordHeader::Kind::kRun)) return Next::kCorrupt;
   std::memcpy(words, start + sizeof(RecordHeader), prefix - sizeof(RecordHeader));
   record.spill_length = record.spill_offset = 0;
   if (spilled) {

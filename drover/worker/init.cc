@@ -65,7 +65,7 @@ void check_launch_page(const os::MemoryFile& file) {
 
 }  // namespace
 
-void init(int /*argc*/, char** /*argv*/) {
+void init(int argc, char** argv) {
   const auto order = os::take_environment(worker::LaunchOrder::kVariable);
   if (initialized_here) return;
   initialized_here = true;
@@ -76,6 +76,7 @@ void init(int /*argc*/, char** /*argv*/) {
     os::install_interrupt_handlers();
     return;
   }
+  if (argc > 0) os::set_process_name(argv[0]);  // the kernel has it from the path, which is /proc/self/exe
   try {
     run_child(*order);
   } catch (const std::exception& error) {

@@ -112,8 +112,8 @@ std::string read_slowly(const drover_test::Command& command) {
   const pid_t child = fork();
   if (child == 0) {
     dup2(out[1], 1);
-    execl(command.program.c_str(), command.program.c_str(), command.arguments[0].c_str(),
-          command.arguments[1].c_str(), command.arguments[2].c_str(), nullptr);
+    execl(command.program.c_str(), command.program.c_str(), command.arguments[0].c_str(), command.arguments[1].c_str(),
+          command.arguments[2].c_str(), nullptr);
     _exit(127);
   }
   close(out[1]);
