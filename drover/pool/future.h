@@ -34,7 +34,10 @@ class TaskHandle {
   bool wait(const os::Deadline& deadline) const {
     return SubmitQueue::finished(entry()) || core_->submits().wait(entry(), deadline);
   }
-  bool cancel() const { return core_->submits().cancel(entry()); }
+  bool cancel() const {
+    SubmitEntry& task = entry();  // throws before the pool, which is not there then, is looked at
+    return core_->submits().cancel(task);
+  }
 
   /// Waits, then reads the result where it lies. Leaves the handle empty.
   template <class Read>

@@ -27,8 +27,8 @@ struct AnyField {
 template <class T>
 struct AnyBaseOf {
   template <class Base>
-  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base()
-      const;  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): stands for every base
+  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base() const;
 };
 
 template <class T, std::size_t... I>
@@ -125,6 +125,7 @@ concept PlainAggregate = std::is_class_v<T> && std::is_aggregate_v<T> && std::is
 /// compile.
 // clang-format off
 template <class T, class Visit>
+// NOLINTNEXTLINE(readability-function-size): a line for each number of fields
 constexpr decltype(auto) visit_fields(T& object, Visit&& visit) {
   constexpr std::size_t fields = field_count<std::remove_const_t<T>>;
   if constexpr (fields == 0) { return visit(); }

@@ -29,6 +29,11 @@ concept FunctionPointer = requires {
   SignatureOf<Function>::arity;
 };
 
+template <class Function>
+struct ResultOfFunction : std::type_identity<void> {};
+template <FunctionPointer Function>
+struct ResultOfFunction<Function> : std::type_identity<typename SignatureOf<Function>::Result> {};
+
 /// What a parameter of type P is decoded into: the value itself, or a view of the message.
 template <class P>
 using Stored = std::remove_cvref_t<P>;
@@ -105,9 +110,9 @@ constexpr bool check_types(TypeList<P...>) {
 template <auto F>
 concept Callable = detail::is_callable<F>();
 
+/// What F returns; void for what is no function, so that check_callable gets to say why not.
 template <auto F>
-requires detail::FunctionPointer<decltype(F)>
-using ResultOf = typename detail::SignatureOf<decltype(F)>::Result;
+using ResultOf = typename detail::ResultOfFunction<decltype(F)>::type;
 
 /// Stops the compilation with one sentence that says why F is no Callable. Call it first in a function template that
 /// takes F.

@@ -94,13 +94,15 @@ void Child::on_pidfd() {
   if (!status) return;
   ended_ = true;
   service_.unwatch(process_.pidfd(), std::exchange(key_, 0));
-  for (OutputPump* pump : {out_.get(), err_.get()}) {
-    if (pump != nullptr) pump->finish();
-  }
   ChildEnd end;
   end.pid = pid();
   end.status = *status;
-  if (err_) end.last_output = err_->tail();
+  if (err_) {
+    err_->read_rest();
+    end.last_output = err_->tail();
+    OutputPump::finish(std::move(out_));
+    OutputPump::finish(std::move(err_));
+  }
   end.killed_for_memory = status->signal == SIGKILL && os::oom_kills().value_or(0) > oom_kills_before_;
   end.peak_memory = peak_memory_;
   end.peak_memory_age = std::chrono::duration<double>(std::chrono::steady_clock::now() - sampled_).count();

@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::size_t kTailBytes = 4096;
 constexpr std::size_t kLongestLine = 64 * 1024;  // a longer one is passed on in pieces
+constexpr std::size_t kAtOnce = 4096;            // what write_if_ready takes whole
+
+/// As many lines as can be written at once, so that lines of two children do not mix; a piece of one that is longer.
+std::string_view whole_lines(std::string_view text) {
+  if (text.size() <= kAtOnce) return text;
+  const std::size_t end = text.rfind('\n', kAtOnce - 1);
+  return text.substr(0, end == std::string_view::npos ? kAtOnce : end + 1);
+}
+
 constexpr auto kRetry = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -65,18 +74,30 @@ void OutputPump::pass_on(bool whole) {
   if (whole || (end == 0 && pending_.size() >= kLongestLine)) end = pending_.size();
   std::size_t written = 0;
   while (written < end) {
-    const std::size_t n = os::write_if_ready(target_, std::string_view(pending_).substr(written, end - written));
+    const std::string_view rest = std::string_view(pending_).substr(written, end - written);
+    const std::size_t n = os::write_if_ready(target_, whole_lines(rest));
     if (n == 0) break;
     written += n;
   }
   pending_.erase(0, written);
 }
 
-void OutputPump::finish() {
+void OutputPump::read_rest() {
   while (pending_.size() < 2 * kLongestLine && read_some() == Read::kMore) {
   }
-  stop_watching();
-  pass_on(true);
+}
+
+void OutputPump::finish(std::unique_ptr<OutputPump> pump) {
+  pump->read_rest();
+  pump->stop_watching();
+  pump->service_.forget(std::exchange(pump->timer_, 0));
+  drain(std::shared_ptr<OutputPump>(std::move(pump)));
+}
+
+void OutputPump::drain(const std::shared_ptr<OutputPump>& pump) {
+  pump->pass_on(true);
+  if (pump->pending_.empty()) return;
+  pump->service_.linger(std::chrono::steady_clock::now() + kRetry, [pump] { drain(pump); });
 }
 
 }  // namespace drover::inline v1::worker

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,11 @@ class OutputPump {
   OutputPump(const OutputPump&) = delete;
   OutputPump& operator=(const OutputPump&) = delete;
 
-  /// Reads what is left (the child is dead) and passes it on, an unfinished line too.
-  void finish();
+  /// Reads what is left (the child is dead) and passes it on, an unfinished line too. What this process's stream does
+  /// not take now follows later: the pump lives on until then, or until the service has ended and waited a second.
+  static void finish(std::unique_ptr<OutputPump> pump);
+  /// Reads what is left in the child's stream; tail() is complete then.
+  void read_rest();
   /// The last lines, at most 4 KiB.
   const std::string& tail() const noexcept { return tail_; }
 
@@ -30,6 +34,7 @@ class OutputPump {
   void flush();
   Read read_some();
   void pass_on(bool whole);
+  static void drain(const std::shared_ptr<OutputPump>& pump);
   void stop_watching();
 
   Service& service_;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Service::Key kWake = 0;
 constexpr Service::Key kInterrupt = 1;
+constexpr auto kLingering = std::chrono::seconds(1);
 constexpr int kGuardianStarts = 4;  // one that keeps dying is somebody's wish
 
 /// Nothing that goes wrong with one child may end this thread, on which all others depend.
@@ -145,14 +146,31 @@ void Service::on_guardian_end() {
 void Service::run() {
   os::set_process_name("drover-service");
   for (;;) {
-    {
-      const std::scoped_lock lock(mutex_);
-      if (stopping_ && posted_.empty()) return;
-    }
+    if (may_end()) return;
     for (const Key key : epoll_.wait(next_deadline())) dispatch(key);
     run_timers();
     run_posted();
   }
+}
+
+void Service::linger(std::chrono::steady_clock::time_point when, Callback callback) {
+  forget_past_lingering();
+  lingering_.push_back(at(when, std::move(callback)));
+}
+
+void Service::forget_past_lingering() {
+  std::erase_if(lingering_, [this](Key timer) { return !timers_.contains(timer); });
+}
+
+bool Service::may_end() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!stopping_ || !posted_.empty()) return false;
+  }
+  forget_past_lingering();
+  const auto now = std::chrono::steady_clock::now();
+  if (!patience_) patience_ = now + kLingering;
+  return lingering_.empty() || now >= *patience_;
 }
 
 void Service::dispatch(Key key) {

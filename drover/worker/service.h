@@ -61,6 +61,8 @@ class Service {
   /// Calls `callback` once, at or soon after `when`.
   Key at(std::chrono::steady_clock::time_point when, Callback callback);
   void forget(Key timer) { timers_.erase(timer); }
+  /// As at; the service does not end before (but waits no longer than a second in all).
+  void linger(std::chrono::steady_clock::time_point when, Callback callback);
   /// Calls `callback` when SIGINT or SIGTERM has come.
   Key on_interrupt(Callback callback);
   void remove_on_interrupt(Key key) { interrupt_callbacks_.erase(key); }
@@ -76,6 +78,8 @@ class Service {
   void run_timers();
   void dispatch(Key key);
   os::Deadline next_deadline() const;
+  bool may_end();
+  void forget_past_lingering();
   void start_guardian();
   void on_guardian_end();
 
@@ -92,6 +96,8 @@ class Service {
 
   Key next_key_ = 2;  // 0 is wake_, 1 is interrupt_
   std::map<Key, Callback> watched_;
+  os::Deadline patience_;       ///< when it ends, asked to, whatever lingers
+  std::vector<Key> lingering_;  ///< timers, some of them past
   std::map<Key, Timer> timers_;
   std::map<Key, Callback> interrupt_callbacks_;
   std::set<int> guarded_groups_;

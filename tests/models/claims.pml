@@ -27,8 +27,11 @@
 #endif
 #define N 2                  /* positions of the board */
 #define W 2                  /* worker slots */
+#ifndef WINDOW
+#define WINDOW 2             /* items armed and not yet settled */
+#endif
 #ifndef R
-#define R 2                  /* records a ring holds */
+#define R WINDOW             /* records a ring holds: nobody waits for room */
 #endif
 
 #define ARMED 1
@@ -140,10 +143,11 @@ scan:
 			if
 			:: DIE
 #ifdef BUG_PUBLISH_FIRST
-			:: atomic { h - rd[s] < R -> h++; head[s] = h };
+			:: atomic { assert(h - rd[s] < R); h++; head[s] = h };
 				rpos[s * R + (h - 1) % R] = p; rval[s * R + (h - 1) % R] = b;
 #else
-			:: atomic { h - rd[s] < R -> /* room in the ring */
+			:: atomic {
+					assert(h - rd[s] < R); /* the window sees to it that there is room */
 					rpos[s * R + h % R] = p; rval[s * R + h % R] = b /* "The worker writes the record, ..." */
 				};
 				if
@@ -235,7 +239,7 @@ inline DRAIN(s)
 		:: fin[p] == cnt[p] -> FREE_POSITION(p)
 		:: else
 		fi;
-		rd[s] = rd[s] + 1; p = 0; v = 0 /* given back later, in truth: until then a producer may only wait longer */
+		rd[s] = rd[s] + 1; p = 0; v = 0 /* given back later, in truth: the rings have room for that too */
 	}
 }
 
@@ -251,9 +255,9 @@ proctype consumer()
 	do
 	:: settled == T -> break
 	/* refill: "it finds a free position at or after tail" */
-	:: atomic { settled < T && nxt < T && (!BUSY(0) || !BUSY(1)) -> skip };
+	:: atomic { nxt < T && nxt - settled < WINDOW && (!BUSY(0) || !BUSY(1)) -> skip };
 		do
-		:: atomic { nxt < T && (!BUSY(0) || !BUSY(1)) ->
+		:: atomic { nxt < T && nxt - settled < WINDOW && (!BUSY(0) || !BUSY(1)) ->
 #ifndef BUG_ARM_BUSY
 				do
 				:: BUSY(t % N) -> t++ /* "Positions whose task still runs are skipped" */
@@ -261,7 +265,9 @@ proctype consumer()
 				od;
 #endif
 				p = t % N;
-				v = nxt; nxt = (T - nxt < CHUNK -> T : nxt + CHUNK);
+				v = nxt;
+				nxt = (WINDOW - (nxt - settled) < CHUNK -> settled + WINDOW : nxt + CHUNK);
+				nxt = (nxt < T -> nxt : T);
 #ifndef BUG_WORD_FIRST
 				base[p] = v; cnt[p] = nxt - v; fin[p] = 0; v = 0 /* "writes the task, ..." */
 #endif

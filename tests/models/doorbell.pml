@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The doorbell of a map (docs/design/001-claims-and-rings.md, "Sleeping: The caller of a map"): two workers with ITEMS records each and rings of
- * R records, the caller, the service thread. A worker may be killed at any step.
+ * The doorbell of a map (docs/design/001-claims-and-rings.md, "Sleeping: The caller of a map"): drover/shm/sleepers.h, MapJob::wait,
+ * ChunkCall::publish, WorkerLoop::serve): two workers with ITEMS records each, the caller, the service thread. A worker may be killed at any
+ * step. It looks at the threshold without a fence after each item, with one after each burst of BURST items (a chunk, or up to 8 claims), and
+ * rings whatever the threshold when it has no more to do.
  *
  * Stores are delayed as on x86 (see sleep.pml): the workers' store of head and the caller's store of threshold go through store buffers
  * of one entry; fences and locked instructions wait until the buffer is empty.
@@ -9,12 +11,19 @@
  * Checked when nothing moves any more (monitor): every published record is consumed, every death has been seen by the caller.
  *
  * HANG: an item may never end.
+ * TIMEOUT: the caller's sleep ends after a while: LOOKS times at any moment, and once more when nothing else moves.
  */
 #ifndef ITEMS
 #define ITEMS 2
 #endif
-#ifndef R
-#define R 1
+#ifndef BURST
+#define BURST 2
+#endif
+#ifndef TIMEOUT
+#define TIMEOUT 0
+#endif
+#ifndef LOOKS
+#define LOOKS 1
 #endif
 #ifndef THRESHOLD
 #define THRESHOLD 2
@@ -27,8 +36,9 @@ byte head[2], rd[2];         /* in memory */
 byte wbuf[2]; bit wfull[2];  /* store buffers of the workers */
 byte sequence, threshold;    /* the doorbell */
 byte cbuf; bit cfull;        /* store buffer of the caller */
-bit asleep, zombie[2], out[2];
+bit asleep, zombie[2];
 byte deaths, seen, kills;
+byte looks = TIMEOUT * LOOKS;  /* time-outs to come */
 
 #define DIE atomic { kills < DEATHS -> kills++; goto die }
 
@@ -64,32 +74,28 @@ proctype worker(byte s)
 #endif
 		if
 		:: DIE
-		:: h - rd[s] < R
-		:: h - rd[s] >= R -> /* no room: not in the note, but a worker that waits for room must ring, whatever the threshold */
-#ifndef BUG_FULL_SILENT
-			RING(x);
+		:: atomic { !wfull[s] -> h++; wbuf[s] = h; wfull[s] = 1 } /* "after it published: ..." */
+		fi;
+		if                   /* hint: "within a chunk a worker looks without the fence" */
+		:: DIE
+		:: threshold == 0 || h - rd[s] < threshold
+		:: threshold != 0 && h - rd[s] >= threshold -> RING(x)
+		fi;
+		if
+		:: h % BURST == 0 || h == ITEMS -> /* "after the last item: ..." */
+#ifndef NO_FENCE_W
+			if
+			:: DIE
+			:: !wfull[s]     /* "... fence, ..." */
+			fi;
 #endif
 			if
 			:: DIE
-			:: h - rd[s] < R
+			:: threshold == 0 || h - rd[s] < threshold
+			:: threshold != 0 && h - rd[s] >= threshold -> /* "... and when the threshold is not zero and reached ..." */
+				RING(x)
 			fi
-		fi;
-		if
-		:: DIE
-		:: atomic { !wfull[s] -> h++; wbuf[s] = h; wfull[s] = 1 } /* "after it published: ..." */
-		fi;
-#ifndef NO_FENCE_W
-		if
-		:: DIE
-		:: !wfull[s]         /* "... fence, ..." */
-		fi;
-#endif
-		if
-		:: DIE
-		:: threshold == 0
-		:: threshold != 0 && h - rd[s] < threshold
-		:: threshold != 0 && h - rd[s] >= threshold -> /* "... and when the threshold is not zero and reached ..." */
-			RING(x)
+		:: else
 		fi
 	:: h == ITEMS ->         /* "... (or it runs out of work)" */
 #ifdef BUG_OUT_SILENT
@@ -97,13 +103,19 @@ proctype worker(byte s)
 #else
 		if
 		:: DIE
-		:: threshold == 0 -> break
-		:: threshold != 0 -> RING(x); break
+#ifndef NO_FENCE_W
+		:: atomic { !wfull[s] && (threshold == 0 || h == rd[s]) -> break }
+		:: atomic { !wfull[s] && threshold != 0 && h != rd[s] -> skip };
+#else
+		:: threshold == 0 || h == rd[s] -> break
+		:: threshold != 0 && h != rd[s];
+#endif
+			RING(x);
+			break
 		fi
 #endif
 	od;
 stuck:
-	out[s] = 1;
 	goto end;
 die:
 	atomic { x = 0; h = 0; zombie[s] = 1 };
@@ -146,15 +158,26 @@ proctype caller()
 		:: seen < deaths -> goto awake
 		:: seen == deaths
 		fi;
+wait:
 		atomic {             /* "... wait on sequence": compares and blocks in one step */
 			if
 			:: sequence == v -> asleep = 1
 			:: else
 			fi
 		};
-		!asleep;
+		if
+		:: !asleep
+		:: atomic { asleep && looks > 0 -> looks--; asleep = 0 };
+#if THRESHOLD == 1
+			if
+			:: rd[0] == head[0] && rd[1] == head[1] && seen == deaths -> goto wait
+			:: rd[0] < head[0] || rd[1] < head[1] || seen < deaths
+			fi
+#endif
+		fi;
 awake:
-		v = 0
+		v = 0;
+		atomic { !cfull -> cbuf = 0; cfull = 1 } /* cancel */
 	od
 }
 
@@ -182,9 +205,12 @@ proctype service()
 proctype monitor()
 {
 	timeout;
+#if TIMEOUT
+	looks = 1;               /* a time is over, sooner or later */
+	timeout;
+#endif
 	assert(!wfull[0] && !wfull[1] && !cfull && !zombie[0] && !zombie[1]);
 	assert(rd[0] == head[0] && rd[1] == head[1] && seen == deaths);
-	assert(out[0] + out[1] + deaths == 2) /* nobody waits for room for ever */
 }
 
 init

@@ -12,18 +12,18 @@ command -v spin >/dev/null && command -v "${CC:-gcc}" >/dev/null || { echo "need
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# check NUMBER ok|fails MODEL FLAGS...: a variant that must hold, or a mutation that must be found
+# check NUMBER ok|big|fails MODEL FLAGS...: a variant that must hold (big: worth optimizing), or a mutation that must be found
 check() {
 	local id=$1 want=$2 model=$3 dir="$work/$1" opt=-O0 safety=-DSAFETY pan=-E flags t0 errors states got
 	shift 3
 	flags="$*"
 	mkdir "$dir" && cd "$dir" && cp "$here/$model" . || return
-	[ "$want" = ok ] && opt=-O1
+	[ "$want" = big ] && opt=-O1 want=ok
 	[ $full = 1 ] && opt="$opt -DCOLLAPSE"                                     # less memory, slower
-	case $model in claims.pml | boards.pml | reuse.pml) pan= ;; esac          # these must end: invalid end states count
+	case $model in claims.pml | count.pml | boards.pml | reuse.pml) pan= ;; esac          # these must end: invalid end states count
 	case $flags in *NPCHECK*) safety=-DNP; pan="$pan -l" ;; esac              # no cycle at all
 	t0=$(date +%s.%N)
-	{ spin -a $flags "$model" && "${CC:-gcc}" $opt -w $safety -DMEMLIM=3000 -o pan pan.c && ./pan $pan -m20000; } >out 2>&1
+	{ spin -a $flags "$model" && "${CC:-gcc}" $opt -w $safety -DMEMLIM=3000 -o pan pan.c && ./pan $pan -m20000 -w20; } >out 2>&1
 	errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' out)
 	states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' out)
 	got=broken                                                                # did not build, ran out of memory or depth
@@ -43,67 +43,86 @@ check() {
 n=0
 while read -r want line; do
 	case $want in '' | '#'*) continue ;; esac
-	case $want in full) [ $full = 1 ] || continue; want=ok ;; esac
+	case $want in
+		full) [ $full = 1 ] || continue; want=big ;;                             # only in the full run
+		found) [ $full = 1 ] || continue; want=fails ;;                          # likewise, a mutation
+	esac
 	[[ "$line" =~ $pattern ]] || continue
 	while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
 	n=$((n + 1))
 	check $n "$want" $line &
 done <<'LIST'
 ok claims.pml -DT=3 -DDEATHS=0
-ok claims.pml -DT=3 -DDEATHS=1
+full claims.pml -DT=3 -DDEATHS=1
 ok claims.pml -DT=2 -DDEATHS=1 -DRETRIES=1
 ok claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2
-ok claims.pml -DT=2 -DDEATHS=2 -DCHUNK=2 -DRETRIES=1
+full claims.pml -DT=2 -DDEATHS=2 -DCHUNK=2 -DRETRIES=1
 ok claims.pml -DT=2 -DDEATHS=1 -DCHUNK=2 -DNPCHECK
 full claims.pml -DT=2 -DDEATHS=2
 full claims.pml -DT=3 -DDEATHS=1 -DRETRIES=1
 full claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2 -DRETRIES=1
 full claims.pml -DT=4 -DDEATHS=1 -DCHUNK=2
+full claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2 -DWINDOW=4
 full claims.pml -DT=4 -DDEATHS=0
 full claims.pml -DT=2 -DDEATHS=2 -DRETRIES=1
+fails claims.pml -DT=3 -DDEATHS=0 -DCHUNK=2 -DR=1
 fails claims.pml -DBUG_NO_CAS -DT=2 -DDEATHS=0
-fails claims.pml -DBUG_ARM_BUSY -DT=3 -DDEATHS=0
-fails claims.pml -DBUG_TAIL_FIRST -DT=2 -DDEATHS=0
+found claims.pml -DBUG_ARM_BUSY -DT=3 -DDEATHS=0
+found claims.pml -DBUG_TAIL_FIRST -DT=2 -DDEATHS=0
 fails claims.pml -DBUG_WORD_FIRST -DT=3 -DDEATHS=0
-fails claims.pml -DBUG_PUBLISH_FIRST -DT=2 -DDEATHS=0
+found claims.pml -DBUG_PUBLISH_FIRST -DT=2 -DDEATHS=0
 fails claims.pml -DBUG_RING_RESTART -DT=2 -DDEATHS=1
-fails claims.pml -DBUG_CURSOR_AT_TAIL -DT=2 -DDEATHS=2
-fails claims.pml -DBUG_NOTICE_EARLY -DT=2 -DDEATHS=1
+found claims.pml -DBUG_CURSOR_AT_TAIL -DT=2 -DDEATHS=2
+found claims.pml -DBUG_NOTICE_EARLY -DT=2 -DDEATHS=1
 fails claims.pml -DBUG_NO_DRAIN -DT=2 -DDEATHS=1
-fails claims.pml -DBUG_LATE_SET -DT=2 -DDEATHS=2
-fails claims.pml -DBUG_NEWER_DEAD -DT=2 -DDEATHS=2
+found claims.pml -DBUG_LATE_SET -DT=2 -DDEATHS=2
+found claims.pml -DBUG_NEWER_DEAD -DT=2 -DDEATHS=2
 fails claims.pml -DBUG_SEEN_LATE -DT=2 -DDEATHS=2
 fails claims.pml -DBUG_DEATH_UNKNOWN -DT=2 -DDEATHS=2
 fails claims.pml -DBUG_NO_RESCAN -DT=2 -DDEATHS=1 -DRETRIES=1
 fails claims.pml -DBUG_RESCAN_FIRST -DT=2 -DDEATHS=1 -DRETRIES=1
-fails claims.pml -DBUG_RESCAN_LATE -DT=2 -DDEATHS=1 -DRETRIES=1
+found claims.pml -DBUG_RESCAN_LATE -DT=2 -DDEATHS=1 -DRETRIES=1
+ok count.pml -DDEATHS=2 -DRETRIES=1
+full count.pml -DDEATHS=2 -DT=4
+ok count.pml -DW=2 -DRETRIES=1
+full count.pml -DW=2 -DN=2
+full count.pml -DW=2 -DN=2 -DT=4
+full count.pml -DW=2 -DDEATHS=2 -DT=4 -DRETRIES=1
+fails count.pml -DBUG_PROGRESS_FIRST
+fails count.pml -DBUG_ERROR_FIRST -DDEATHS=0
+fails count.pml -DBUG_AT_FIRST -DT=4
+fails count.pml -DBUG_AT_STAYS -DT=4
+fails count.pml -DBUG_AT_NOT_RESET -DDEATHS=2
+fails count.pml -DBUG_COPY_LATE
+fails count.pml -DBUG_NO_DRAIN
+fails count.pml -DBUG_NOT_DELIVERED
 ok boards.pml -DDEATHS=0
-ok boards.pml -DDEATHS=1
-ok boards.pml -DDEATHS=1 -DRETRY
-ok boards.pml -DDEATHS=1 -DRETRY -DREPLACE=0
+full boards.pml -DDEATHS=1
+big boards.pml -DDEATHS=1 -DRETRY
+full boards.pml -DDEATHS=1 -DRETRY -DREPLACE=0
 full boards.pml -DDEATHS=2 -DRETRY
 fails boards.pml -DDEATHS=0 -DBUG_NO_LAST_LOOK
-fails boards.pml -DDEATHS=0 -DBUG_ARM_OLD
+found boards.pml -DDEATHS=0 -DBUG_ARM_OLD
 fails boards.pml -DDEATHS=2 -DT=2 -DBUG_START_NEWEST
-fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_NO_RESCAN
-fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_RESCAN_FIRST
-fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_RESCAN_LATE
+found boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_NO_RESCAN
+found boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_RESCAN_FIRST
+found boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_RESCAN_LATE
 fails boards.pml -DDEATHS=1 -DT=2 -DRETRY -DREPLACE=0 -DBUG_REWIND_ONE
 ok reuse.pml
-ok reuse.pml -DSLOT_FUNCTION -DBUG_NO_REFRESH
-ok reuse.pml -DDEATHS=1 -DT=2
+full reuse.pml -DSLOT_FUNCTION -DBUG_NO_REFRESH
+full reuse.pml -DDEATHS=1 -DT=2
 full reuse.pml -DDEATHS=1
 fails reuse.pml -DBUG_NO_REFRESH
-fails reuse.pml -DBUG_GENERATION_FIRST
+found reuse.pml -DBUG_GENERATION_FIRST
 fails reuse.pml -DBUG_DONE_ALWAYS
-fails reuse.pml -DBUG_NO_DONE
+found reuse.pml -DBUG_NO_DONE
 fails reuse.pml -DBUG_CLOSE_BY_STORE
-fails reuse.pml -DBUG_CLOSE_LEAVES
+found reuse.pml -DBUG_CLOSE_LEAVES
 fails reuse.pml -DBUG_NO_WAIT
-fails reuse.pml -DBUG_STRICT
+found reuse.pml -DBUG_STRICT
 fails reuse.pml -DBUG_NO_LAST_DRAIN
 ok future.pml -DDEATHS=1 -DSIGNALS=0
-ok future.pml -DDEATHS=1
+full future.pml -DDEATHS=1
 ok future.pml -DDEATHS=0 -DSIGNALS=2
 ok future.pml -DDEATHS=0 -DCANCEL=0 -DGETTERS=2 -DPOKE_COUNT
 ok future.pml -DDEATHS=1 -DCANCEL=0 -DSIGNALS=0 -DGETTERS=2 -DPOKE_COUNT
@@ -111,35 +130,48 @@ full future.pml -DDEATHS=2 -DSIGNALS=2
 fails future.pml -DDEATHS=0 -DCANCEL=0 -DGETTERS=2
 fails future.pml -DBUG_LOST_CAS_SKIPS -DSIGNALS=0
 fails future.pml -DBUG_CLAIM_DROPS_FLAGS
-fails future.pml -DBUG_DONE_BY_STORE
-fails future.pml -DBUG_POKE_NO_FLAG -DDEATHS=0
-fails future.pml -DBUG_POKED_STAYS -DSIGNALS=2
+found future.pml -DBUG_DONE_BY_STORE
+found future.pml -DBUG_POKE_NO_FLAG -DDEATHS=0
+found future.pml -DBUG_POKED_STAYS -DSIGNALS=2
 fails future.pml -DBUG_REGISTER_LATE -DDEATHS=0
 fails future.pml -DBUG_NOTICE_EARLY -DSIGNALS=0 -DCANCEL=0
-fails future.pml -DBUG_NO_DEATH_WAKE -DSIGNALS=0
-fails future.pml -DBUG_CANCEL_BY_STORE -DSIGNALS=0
-ok sleep.pml -DDEATHS=0
+found future.pml -DBUG_NO_DEATH_WAKE -DSIGNALS=0
+found future.pml -DBUG_CANCEL_BY_STORE -DSIGNALS=0
 ok sleep.pml -DDEATHS=0 -DTASKS=3
-ok sleep.pml -DREPLACE=1
 ok sleep.pml -DREPLACE=0
+big sleep.pml -DREARM
+full sleep.pml -DTASKS=3
+full sleep.pml -DTASKS=3 -DREARM
+full sleep.pml -DW=3 -DDEATHS=0
+full sleep.pml -DW=3 -DDEATHS=0 -DTASKS=3
+ok sleep.pml -DBUG_NO_PASS_ON -DDEATHS=0 -DTASKS=3
+ok sleep.pml -DBUG_NO_PASS_ON -DBUG_ROBBED_SLEEPS -DREARM
+ok sleep.pml -DBUG_TAKEN_BIT_IGNORED -DDEATHS=0
+fails sleep.pml -DBUG_NO_PASS_ON -DBUG_TAKEN_BIT_IGNORED -DDEATHS=0
+found sleep.pml -DBUG_PASS_ON_LATE -DBUG_TAKEN_BIT_IGNORED -DDEATHS=0
+fails sleep.pml -DBUG_ROBBED_SLEEPS -DREPLACE=0
+fails sleep.pml -DBUG_ROBBED_SLEEPS -DREARM
+found sleep.pml -DBUG_ROBBED_SLEEPS -DTASKS=3
 fails sleep.pml -DNO_FENCE -DDEATHS=0
 fails sleep.pml -DBUG_NO_RECHECK -DDEATHS=0
 fails sleep.pml -DBUG_CLAIM_BEFORE_BIT -DDEATHS=0
-fails sleep.pml -DBUG_TAKEN_BIT_IGNORED -DDEATHS=0
-fails sleep.pml -DBUG_NO_PASS_ON -DREPLACE=0
-fails sleep.pml -DBUG_STALE_BITS -DBUG_NO_PASS_ON -DREPLACE=0
-fails sleep.pml -DBUG_CLEAR_LATE
+fails sleep.pml -DBUG_NO_DEATH_WAKE -DREPLACE=0
+found sleep.pml -DBUG_STALE_BITS -DBUG_NO_DEATH_WAKE -DREPLACE=0
+fails sleep.pml -DBUG_CLEAR_LATE -DBUG_ROBBED_SLEEPS -DBUG_NO_PASS_ON
 ok doorbell.pml -DDEATHS=0
-ok doorbell.pml -DDEATHS=1
-ok doorbell.pml -DDEATHS=2 -DITEMS=1 -DTHRESHOLD=1
-ok doorbell.pml -DDEATHS=0 -DTHRESHOLD=1 -DHANG
-full doorbell.pml -DDEATHS=1 -DTHRESHOLD=1 -DR=2
-fails doorbell.pml -DDEATHS=0 -DTHRESHOLD=2 -DR=2 -DHANG
+big doorbell.pml -DDEATHS=1
+full doorbell.pml -DDEATHS=0 -DITEMS=3
+full doorbell.pml -DDEATHS=2 -DITEMS=1 -DTHRESHOLD=1
+full doorbell.pml -DDEATHS=0 -DTHRESHOLD=1 -DHANG -DBURST=1
+big doorbell.pml -DDEATHS=0 -DTHRESHOLD=1 -DHANG -DTIMEOUT
+ok doorbell.pml -DDEATHS=0 -DHANG -DTIMEOUT
+full doorbell.pml -DDEATHS=1 -DTHRESHOLD=1 -DHANG -DTIMEOUT
+fails doorbell.pml -DDEATHS=0 -DTHRESHOLD=1 -DHANG
+found doorbell.pml -DDEATHS=0 -DHANG
 fails doorbell.pml -DNO_FENCE_W -DITEMS=1 -DTHRESHOLD=1
 fails doorbell.pml -DNO_FENCE_C -DITEMS=1 -DTHRESHOLD=1
-fails doorbell.pml -DBUG_FULL_SILENT
-fails doorbell.pml -DBUG_OUT_SILENT -DR=2
-fails doorbell.pml -DBUG_DEATH_SILENT
+fails doorbell.pml -DBUG_OUT_SILENT
+found doorbell.pml -DBUG_DEATH_SILENT
 fails doorbell.pml -DBUG_DEATH_EXCHANGE
 LIST
 wait
