@@ -172,7 +172,7 @@ void PoolCore::retire(std::unique_ptr<MapJob> map) noexcept {
 
 void PoolCore::sweep() noexcept {
   const std::scoped_lock lock(retired_mutex_);
-  std::erase_if(retired_, [this](const std::unique_ptr<MapJob>& map) { return map->finished_after_close(); });
+  std::erase_if(retired_, [](const std::unique_ptr<MapJob>& map) { return map->finished_after_close(); });
 }
 
 void PoolCore::tell_news() noexcept { waiters_.poke_all(); }

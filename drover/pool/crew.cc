@@ -10,7 +10,6 @@
 #include "drover/os/memory.h"
 #include "drover/os/signals.h"
 #include "drover/pool/chunk_call.h"
-#include "drover/pool/wake.h"
 #include "drover/pool/worker_loop.h"
 
 namespace drover::inline v1::detail {
@@ -190,7 +189,7 @@ void Crew::stop(Duration grace) noexcept {
     service_->forget(deadline_timer_);
   });
   header_.stop.store(1, std::memory_order_seq_cst);
-  for (std::size_t i = 0; i < size(); ++i) wake_worker(header_, i);
+  for (std::size_t i = 0; i < size(); ++i) wake_worker(i);
   const auto all_gone = [this] { return living() == 0; };
   std::unique_lock lock(mutex_);
   ended_.wait_for(lock, grace, [&] { return all_gone() || os::pending_interrupt() != 0; });
@@ -211,7 +210,20 @@ void Crew::interrupt() noexcept {
   ended_.notify_all();
 }
 
-void Crew::wake(std::size_t tasks) noexcept { wake_workers(header_, size_, tasks); }
+void Crew::wake(std::size_t tasks) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence of a worker that is about to sleep
+  for (; tasks > 0; --tasks) {
+    if (header_.spinning.take_any(size_) != shm::WorkerMask::kMaxWorkers) continue;
+    const std::size_t worker = header_.parked.take_any(size_);
+    if (worker == shm::WorkerMask::kMaxWorkers) return;
+    wake_worker(worker);
+  }
+}
+
+void Crew::wake_worker(std::size_t worker) noexcept {
+  header_.workers[worker].wake.fetch_add(1, std::memory_order_release);
+  os::futex_wake(header_.workers[worker].wake);
+}
 
 Roster Crew::roster() const {
   const std::scoped_lock lock(mutex_);

@@ -104,6 +104,7 @@ class Crew {
   void kill_all() noexcept;
 
   worker::ChildSpec spec_for(std::uint32_t slot, std::uint32_t incarnation);
+  void wake_worker(std::size_t worker) noexcept;
   std::size_t living() const;
 
   const std::shared_ptr<worker::Service> service_;

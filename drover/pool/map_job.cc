@@ -63,6 +63,7 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
 }
 
 void RetireMap::operator()(MapJob* map) const noexcept {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the map must not be the last to hold it
   const std::shared_ptr<PoolCore> core = map->core();
   core->retire(std::unique_ptr<MapJob>(map));
 }

@@ -11,7 +11,6 @@
 #include "drover/pool/chunk_call.h"
 #include "drover/pool/submit_call.h"
 #include "drover/pool/task_error.h"
-#include "drover/pool/wake.h"
 
 namespace drover::inline v1::detail {
 namespace {
@@ -71,7 +70,6 @@ bool WorkerLoop::serve(std::size_t job) {
     Claim claim;
     if (!(job == kSubmitJob ? claim_from_chain(view, slot, claim) : claim_from_lanes(view, claim))) break;
     if (slot.generation.load(std::memory_order_acquire) != view.generation) refresh(job, view);
-    if (was_woken_) pass_on_wake();
     if (job == kSubmitJob) {
       run_task(*reinterpret_cast<SubmitEntry*>(claim.entry));
     } else {
@@ -228,13 +226,6 @@ bool WorkerLoop::has_work() const {
   return false;
 }
 
-/// The task that this worker was woken for need not be the one it has claimed: that one may have been on nobody's
-/// account. Before it starts, whatever is left over becomes another worker's.
-void WorkerLoop::pass_on_wake() {
-  was_woken_ = false;
-  if (has_work()) wake_workers(header_, header_.worker_count, 1);
-}
-
 void WorkerLoop::idle() {
   ring_doorbells();
   if (has_work() || spin(std::chrono::nanoseconds(1))) return;  // a short spin without looking at the clock
@@ -259,11 +250,10 @@ bool WorkerLoop::spin(std::chrono::nanoseconds budget) {
   header_.spinning.set(slot_);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (os::spin_until(budget, [this] { return has_work(); })) {
-    was_woken_ = !header_.spinning.take(slot_);
+    header_.spinning.take(slot_);
     return true;
   }
-  was_woken_ = !header_.spinning.take(slot_);
-  return was_woken_;
+  return !header_.spinning.take(slot_);  // somebody took it and counts on this worker: it looks again before it sleeps
 }
 
 void WorkerLoop::sleep() {
@@ -272,7 +262,7 @@ void WorkerLoop::sleep() {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Crew::wake
   os::fault_point();
   if (!has_work()) os::futex_wait(self_.wake, seen);
-  was_woken_ = !header_.parked.take(slot_);
+  header_.parked.take(slot_);
 }
 
 }  // namespace drover::inline v1::detail

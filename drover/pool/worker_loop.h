@@ -46,7 +46,6 @@ class WorkerLoop {
   void run_task(SubmitEntry& entry);
   bool has_work() const;
   bool stopped() const noexcept { return header_.stop.load(std::memory_order_acquire) != 0; }
-  void pass_on_wake();
   void idle();
   bool spin(std::chrono::nanoseconds budget);
   void sleep();
@@ -60,7 +59,6 @@ class WorkerLoop {
   const std::uint32_t incarnation_;
   WorkerSlot& self_;
   std::array<JobView, kMaxJobs> views_;
-  bool was_woken_ = false;  ///< somebody took this worker's bit: there is a task that counts on it
 };
 
 /// The entry function of pool workers: pass its index as ChildSpec::entry.

@@ -87,7 +87,6 @@ full count.pml -DDEATHS=2 -DT=4
 ok count.pml -DW=2 -DRETRIES=1
 full count.pml -DW=2 -DN=2
 full count.pml -DW=2 -DN=2 -DT=4
-full count.pml -DW=2 -DDEATHS=2 -DT=4 -DRETRIES=1
 fails count.pml -DBUG_PROGRESS_FIRST
 fails count.pml -DBUG_ERROR_FIRST -DDEATHS=0
 fails count.pml -DBUG_AT_FIRST -DT=4
@@ -143,7 +142,7 @@ big sleep.pml -DREARM
 full sleep.pml -DTASKS=3
 full sleep.pml -DTASKS=3 -DREARM
 full sleep.pml -DW=3 -DDEATHS=0
-full sleep.pml -DW=3 -DDEATHS=0 -DTASKS=3
+full sleep.pml -DW=3 -DDEATHS=0 -DTASKS=3 -DBUG_NO_PASS_ON
 ok sleep.pml -DBUG_NO_PASS_ON -DDEATHS=0 -DTASKS=3
 ok sleep.pml -DBUG_NO_PASS_ON -DBUG_ROBBED_SLEEPS -DREARM
 ok sleep.pml -DBUG_TAKEN_BIT_IGNORED -DDEATHS=0

@@ -234,7 +234,7 @@ die:
 	skip
 }
 
-/* Crew::on_end. A new store buffer need not be modelled: it stores nothing that others look for before its fence. */
+/* Crew::on_end. It has no store buffer here: of what it stores before its fence others look for nothing. */
 proctype service()
 {
 	byte s, k;
