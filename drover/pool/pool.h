@@ -87,7 +87,8 @@ class Pool {
   Results<detail::ResultValue<wire::ResultOf<F>>> map(Range&& range, const MapOptions& options = {}) {
     wire::check_callable<F>();
     using Element = std::ranges::range_reference_t<Range>;
-    static_assert(wire::TakesElement<F, Element>, "the function takes neither an element of the range nor its parts");
+    static_assert(!wire::Callable<F> || wire::TakesElement<F, Element>,
+                  "the function takes neither an element of the range nor its parts");
     using Plain = std::remove_cvref_t<Range>;
     if constexpr (detail::is_index_range<Plain>) {
       detail::MapSpec spec = detail::map_spec<F, &detail::index_thunk<F, std::ranges::range_value_t<Plain>>>(options);
