@@ -81,8 +81,8 @@ class ChunkCall {
     os::fault_point();
     worker_.progress.store(++item_, std::memory_order_release);
     os::fault_point();
-    const std::uint32_t wanted = job_.doorbell.hint();
-    if (wanted != 0 && (item_ - counted_) * sizeof(shm::RecordHeader) >= wanted) publish_count();
+    if (job_.doorbell.hint() == 1)
+      publish_count();  // the caller waits for any result; more than one can wait for the end
   }
   void publish_count() noexcept;
   void end_counting() noexcept;

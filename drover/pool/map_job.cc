@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 using Kind = shm::RecordHeader::Kind;
 
 constexpr auto kFastFlow = 2ms;  // between sleeps; below, many results are worth one wake-up
-constexpr std::uint64_t kFastItems = 64;
+constexpr std::uint64_t kFastItems = 8;
+constexpr int kGatherPauses = 20;                   // about a microsecond
 constexpr std::uint64_t kSpilledBytes = 256 << 20;  // of large results under way
 constexpr auto kSecondLook = 1ms;
 constexpr auto kStoppedWorkerPatience = 50ms;
@@ -276,19 +277,32 @@ bool MapJob::something_to_do() noexcept {
   return std::any_of(rings_.begin(), rings_.end(), filled) || core_->deaths() != deaths_seen_;
 }
 
+/// Whether results have come faster than one a microsecond since the last time the caller ran out of them.
 bool MapJob::fast_flow() noexcept {
   const auto now = std::chrono::steady_clock::now();
-  const bool fast = now - std::exchange(last_wait_, now) < kFastFlow && delivered_ - delivered_at_wait_ >= kFastItems;
-  delivered_at_wait_ = delivered_;
-  return fast;
+  const auto elapsed = now - std::exchange(last_wait_, now);
+  const std::uint64_t items = delivered_ - std::exchange(delivered_at_wait_, delivered_);
+  return elapsed < kFastFlow && items >= kFastItems && elapsed < items * 1us;
+}
+
+/// What is worth waking a caller for in a fast flow: a quarter of what the window lets each worker's ring hold.
+std::uint32_t MapJob::batch_bytes() const noexcept {
+  const std::uint64_t items = std::max<std::uint64_t>(1, window_ / (4 * rings_.size()));
+  constexpr std::uint64_t kRunRecord = sizeof(shm::RecordHeader) + 8;
+  const bool counted = spec_.job.value_size == kNoValue;
+  const std::uint64_t bytes = counted ? items / chunk_size() * kRunRecord
+                                      : items * (sizeof(shm::RecordHeader) + shm::align8(spec_.job.value_size));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(bytes, 2, PoolCore::kRingCapacity / 8));
 }
 
 void MapJob::wait() {
   release_rings();
-  if (os::spin_until(core_->spin_budget(), [this] { return something_to_do(); })) return;
   const bool batch = fast_flow();
+  // A look at a ring takes its line away from the worker: in a fast flow let some results gather first.
+  for (int i = 0; batch && i < kGatherPauses; ++i) os::pause();
+  if (os::spin_until(core_->spin_budget(), [this] { return something_to_do(); })) return;
   const Waiters::Sleeper sleeper(core_->waiters(), ring_doorbell, &slot_.doorbell);
-  const std::uint32_t seen = slot_.doorbell.prepare(batch ? PoolCore::kRingCapacity / 8 : 1);
+  const std::uint32_t seen = slot_.doorbell.prepare(batch ? batch_bytes() : 1);
   if (!something_to_do()) {
     core_->check_usable();
     sleep(seen, batch);

@@ -106,6 +106,7 @@ class MapJob {
   void wait();
   void sleep(std::uint32_t seen, bool batch);
   bool fast_flow() noexcept;
+  std::uint32_t batch_bytes() const noexcept;
 
   // map_deaths.cc: what dead and broken workers leave
   void bury_the_dead();

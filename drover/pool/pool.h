@@ -141,12 +141,16 @@ class Pool {
   template <auto F, class... Argument>
   Future<wire::ResultOf<F>> submit_with(const CallOptions& options, Argument&&... argument) {
     wire::check_callable<F>();
-    alignas(wire::kMessageAlignment) std::byte lent[detail::SubmitEntry::kInlineArguments];
-    wire::Writer writer(lent);
-    wire::encode_arguments<F>(writer, std::forward<Argument>(argument)...);
-    const std::uint32_t function = wire::Registered<F, &detail::submit_thunk<F>>::index();
-    return Future<wire::ResultOf<F>>(
-        detail::TaskHandle(core_, core_->submits().submit(function, writer.bytes(), options)));
+    if constexpr (wire::Callable<F>) {  // one message about what is refused is enough
+      alignas(wire::kMessageAlignment) std::byte lent[detail::SubmitEntry::kInlineArguments];
+      wire::Writer writer(lent);
+      wire::encode_arguments<F>(writer, std::forward<Argument>(argument)...);
+      const std::uint32_t function = wire::Registered<F, &detail::submit_thunk<F>>::index();
+      detail::SubmitEntry& entry = core_->submits().submit(function, writer.bytes(), options);
+      return Future<wire::ResultOf<F>>(detail::TaskHandle(core_, entry));
+    } else {
+      return {};
+    }
   }
 
   std::shared_ptr<detail::PoolCore> core_;

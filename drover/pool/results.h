@@ -24,21 +24,21 @@ class [[nodiscard]] Results {
  public:
   explicit Results(detail::MapPtr map) : map_(std::move(map)) {}
 
-  class iterator {
+  class Iterator {
    public:
     using value_type = T;
     using difference_type = std::ptrdiff_t;
     using iterator_concept = std::input_iterator_tag;
 
-    iterator() = default;
-    explicit iterator(Results* results) : results_(results) {}
+    Iterator() = default;
+    explicit Iterator(Results* results) : results_(results) {}
 
     /// The result, decoded once; it may be moved from. Throws the item's error.
     T&& operator*() const { return results_->value(); }
     /// Which input it belongs to, counted from 0. Never throws.
     std::size_t index() const { return results_->item_->index; }
     /// Waits for the next item. Throws Interrupted, what the input range threw, or why the pool has ended.
-    iterator& operator++() {
+    Iterator& operator++() {
       results_->advance();
       return *this;
     }
@@ -50,9 +50,9 @@ class [[nodiscard]] Results {
   };
 
   /// Waits for the first item that was not looked at yet. Throws as ++ does.
-  iterator begin() {
+  Iterator begin() {
     if (!started_ || looked_at_) advance();
-    return iterator(this);
+    return Iterator(this);
   }
   std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -67,15 +67,15 @@ class [[nodiscard]] Results {
   /// Borrows.
   class Indexed {
    public:
-    class iterator {
+    class Iterator {
      public:
       using value_type = std::pair<std::size_t, T>;
       using difference_type = std::ptrdiff_t;
       using iterator_concept = std::input_iterator_tag;
-      iterator() = default;
-      explicit iterator(typename Results::iterator at) : at_(at) {}
+      Iterator() = default;
+      explicit Iterator(typename Results::Iterator at) : at_(at) {}
       std::pair<std::size_t, T&&> operator*() const { return {at_.index(), *at_}; }
-      iterator& operator++() {
+      Iterator& operator++() {
         ++at_;
         return *this;
       }
@@ -83,10 +83,10 @@ class [[nodiscard]] Results {
       bool operator==(std::default_sentinel_t end) const { return at_ == end; }
 
      private:
-      typename Results::iterator at_;
+      typename Results::Iterator at_;
     };
     explicit Indexed(Results& results) : results_(results) {}
-    iterator begin() const { return iterator(results_.begin()); }
+    Iterator begin() const { return Iterator(results_.begin()); }
     std::default_sentinel_t end() const noexcept { return {}; }
 
    private:
