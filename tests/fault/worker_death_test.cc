@@ -107,8 +107,8 @@ void expect_loss(const drover::WorkerLost& lost, int pid, const Death& death) {
   const std::string what = lost.what();
   EXPECT_EQ(lost.pid(), pid) << what;
   EXPECT_FALSE(lost.killed_for_memory());
+  if (kSanitized && death.way != Way::kKill && death.signal != 0) return;  // its report pushes all else out of the tail
   EXPECT_NE(what.find("last words"), std::string::npos) << what;
-  if (kSanitized && death.way != Way::kKill && death.signal != 0) return;
   EXPECT_EQ(lost.signal(), death.signal) << what;
   EXPECT_EQ(lost.exit_code(), death.code) << what;
   EXPECT_NE(what.find(death.text), std::string::npos) << what;
