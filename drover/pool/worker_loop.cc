@@ -228,7 +228,7 @@ bool WorkerLoop::has_work() const {
 
 void WorkerLoop::idle() {
   ring_doorbells();
-  if (has_work() || spin(std::chrono::nanoseconds(1))) return;  // a short spin without looking at the clock
+  if (has_work() || spin(std::chrono::nanoseconds(1))) return;  // a short spin, which is not worth counting as idle
   const IdleTime idle(self_);
   if (!spin(std::chrono::nanoseconds(header_.spin_ns))) sleep();
 }
