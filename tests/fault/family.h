@@ -6,14 +6,13 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/deadline.h"
+#include "harness/read_all.h"
 
 namespace drover_test {
 
@@ -33,9 +32,7 @@ class Family {
     for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end; it.increment(error)) {
       const std::string name = it->path().filename().string();
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      std::ifstream file(it->path() / "environ", std::ios::binary);
-      const std::string environment{std::istreambuf_iterator<char>(file), {}};
-      if (environment.find(entry) != std::string::npos) pids.push_back(std::stoi(name));
+      if (read_all(it->path() / "environ").find(entry) != std::string::npos) pids.push_back(std::stoi(name));
     }
     return pids;
   }

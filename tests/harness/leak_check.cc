@@ -8,14 +8,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <random>
 #include <set>
 #include <sstream>
 
 #include "harness/deadline.h"
+#include "harness/read_all.h"
 
 namespace drover_test {
 namespace {
@@ -41,11 +40,6 @@ std::string& mark() {
   return instance;
 }
 
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
@@ -60,7 +54,7 @@ std::map<int, Process> all_processes() {
   for (const fs::path& folder : entries_of("/proc")) {
     const std::string name = folder.filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const std::string stat = contents(folder / "stat");  // "pid (name) state parent ..."; the name may hold anything
+    const std::string stat = read_all(folder / "stat");  // "pid (name) state parent ..."; the name may hold anything
     const auto open = stat.find('('), close = stat.rfind(')');
     if (open == std::string::npos || close == std::string::npos) continue;  // it ended meanwhile
     Process process;
@@ -82,7 +76,7 @@ bool descends_from(const std::map<int, Process>& all, int pid, int ancestor) {
 }
 
 bool carries_mark(int pid) {
-  return !mark().empty() && contents("/proc/" + std::to_string(pid) + "/environ").find(mark()) != std::string::npos;
+  return !mark().empty() && read_all("/proc/" + std::to_string(pid) + "/environ").find(mark()) != std::string::npos;
 }
 
 void add_processes(std::vector<std::string>& entries) {
