@@ -17,12 +17,14 @@ ARROWS = {
     "shm": ["os", "base"],
     "store": ["shm", "os", "base"],
     "health": ["os", "base"],
+    "array": ["wire", "shm", "os", "base"],
+    "sync": ["wire", "shm", "os", "base"],
     "worker": ["wire", "shm", "os", "base"],
-    "pool": ["worker", "wire", "shm", "os", "base"],
-    "runtime": ["pool", "worker", "store", "wire", "shm", "os", "base"],
-    "train": ["pool", "worker", "shm", "os", "base"],
-    "cli": ["base", "os", "shm", "store", "wire", "worker", "pool", "runtime", "health", ""],
-    "": ["base", "os", "shm", "wire", "worker", "pool", "store", "runtime"],  # drover/drover.h itself
+    "pool": ["array", "worker", "wire", "shm", "os", "base"],
+    "runtime": ["pool", "array", "sync", "worker", "store", "wire", "shm", "os", "base"],
+    "train": ["pool", "array", "sync", "worker", "shm", "os", "base"],
+    "cli": ["base", "os", "shm", "array", "sync", "store", "wire", "worker", "pool", "runtime", "health", ""],
+    "": ["base", "os", "shm", "array", "sync", "wire", "worker", "pool", "store", "runtime"],  # drover/drover.h itself
 }
 SYSTEM_AREAS = ["os"]  # the only areas that may include headers of the system
 

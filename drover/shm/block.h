@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "drover/shm/npy_header.h"
+
+namespace drover::inline v1::shm {
+
+enum class Access : std::uint8_t { kReadOnly, kReadWrite };
+
+/// Names a block to another process of this user. Plain data: it travels in messages, and what arrives is not trusted.
+struct BlockHandle {
+  std::string name;            ///< of a named block, else empty
+  std::int32_t pid = 0;        ///< without a name: who holds the descriptor
+  std::int32_t descriptor = -1;
+  std::uint64_t device = 0, inode = 0;  ///< of the file, so that nothing else can be opened by mistake
+  std::uint64_t offset = 0, size = 0;   ///< where the data lie in the file, bytes
+  bool counted = false;        ///< the receiver must count it as received, see retain_until_received
+};
+
+/// A piece of memory that several processes map: with a name (a file in /dev/shm that is a valid .npy file, mode 0600),
+/// or without (a memfd, sealed against shrinking). Its size is fixed for life. The mapping lives as long as the object,
+/// the memory as long as somebody maps it. The name goes when the creator's object goes, or however the creator's
+/// process ends.
+///
+/// Thread-safe. Any process that maps it. All errors that name a block name its path.
+class Block {
+ public:
+  /// A name of up to 200 bytes without '/'. `label` says to people what it is ("SharedArray<double, 2>"). Zero-filled,
+  /// all memory reserved. Throws InvalidArgument (name), Error (the name is taken; says by which process),
+  /// OutOfMemory (needed and available, before anything is taken), std::system_error.
+  static std::shared_ptr<Block> create(std::string_view name, const NpyHeader& header, std::string_view label);
+
+  /// Without a name. Zero-filled. Up to 64 KiB: part of a slab that is shared with others, aligned to 64 bytes; else
+  /// page-aligned.
+  static std::shared_ptr<Block> create(std::uint64_t size, std::string_view label);
+
+  /// A block that somebody created by name. Throws Error (there is none), Incompatible (no block of Drover's, another
+  /// version, damaged, truncated), std::system_error (permission: says whose it is).
+  static std::shared_ptr<Block> open(std::string_view name, Access access);
+
+  /// Memory made by something else in /dev/shm, for example Python's SharedMemory: data from the first byte.
+  static std::shared_ptr<Block> open_raw(std::string_view name, std::uint64_t size, Access access);
+
+  /// A .npy file anywhere; the data are mapped, not read.
+  static std::shared_ptr<Block> open_npy(const std::string& path, Access access);
+
+  /// What another process names. Returns the block itself when this process has it already. Throws OwnerDied when the
+  /// process that held it is gone, Incompatible for a handle that does not fit what it names.
+  static std::shared_ptr<Block> open(const BlockHandle& handle, Access access);
+
+  virtual ~Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  virtual std::byte* data() const noexcept = 0;
+  virtual std::uint64_t size() const noexcept = 0;  ///< bytes of data
+  virtual Access access() const noexcept = 0;
+  virtual const std::string& name() const noexcept = 0;  ///< empty without one
+  virtual std::string path() const = 0;                  ///< empty without one
+  /// Of a named block and a .npy file; throws InvalidArgument for others.
+  virtual const NpyHeader& header() const = 0;
+
+  /// Removes the name now; who has the block mapped keeps it. Only the creating process: InvalidArgument elsewhere.
+  /// Nothing happens when it was removed before.
+  virtual void unlink() = 0;
+
+  /// For a message to another process. `counted`: also call retain_until_received.
+  virtual BlockHandle handle(bool counted) const = 0;
+
+ protected:
+  Block() = default;
+};
+
+/// Keeps a block alive whose handle(true) was sent, until each such handle has been opened. For senders whose own
+/// reference may end before the message is read. What was never read is kept until this process ends.
+void retain_until_received(std::shared_ptr<Block> block);
+
+}  // namespace drover::inline v1::shm
