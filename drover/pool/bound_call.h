@@ -31,25 +31,32 @@ void bound_thunk(void* call) {
 class BoundCall {
  public:
   BoundCall() = default;
-  BoundCall(std::uint32_t (*index)(), std::vector<std::byte> encoded)
-      : function_(index), arguments_(std::move(encoded)) {}
+  BoundCall(std::uint32_t (*index)(), std::vector<std::byte> encoded, wire::Kept kept)
+      : function_(index), arguments_(std::move(encoded)), kept_(std::move(kept)) {}
 
   explicit operator bool() const noexcept { return function_ != nullptr; }
   std::uint32_t function() const { return function_(); }
   const std::vector<std::byte>& arguments() const noexcept { return arguments_; }
+  /// What the arguments refer to.
+  const wire::Kept& kept() const noexcept { return kept_; }
 
  private:
   std::uint32_t (*function_)() = nullptr;
   std::vector<std::byte> arguments_;
+  wire::Kept kept_;
 };
 
 /// Binds arguments, converted to the function's parameter types now.
 template <auto F, class... Argument>
 BoundCall call(Argument&&... argument) {
   wire::check_callable<F>();
+  wire::Kept kept;
   wire::Writer writer;
+  writer.keep_in(&kept);
   wire::encode_arguments<F>(writer, std::forward<Argument>(argument)...);
-  return {&wire::Registered<F, &detail::bound_thunk<F>>::index, {writer.bytes().begin(), writer.bytes().end()}};
+  return {&wire::Registered<F, &detail::bound_thunk<F>>::index,
+          {writer.bytes().begin(), writer.bytes().end()},
+          std::move(kept)};
 }
 
 }  // namespace drover::inline v1

@@ -43,6 +43,7 @@ PoolCore::PoolCore(const PoolOptions& options)
         return worker::Service::shared();
       }()),
       grace_(options.grace),
+      kept_(options.initializer.kept()),
       crew_((write_options(segment_, options), service_), segment_, options, *this),
       submits_(*this) {
   submits_.open();

@@ -93,6 +93,7 @@ class PoolCore final : public Crew::Listener {
 
   const std::shared_ptr<worker::Service> service_;
   const Duration grace_;
+  const wire::Kept kept_;  ///< what the initializer's arguments refer to
   PoolSegment segment_;
   Crew crew_;
   Waiters waiters_;

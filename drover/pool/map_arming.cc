@@ -88,6 +88,7 @@ void MapJob::free_position(std::size_t position) noexcept {
   --busy_positions_;
   --lane_of(position).busy;
   if (!input_spills_.empty()) discard(std::exchange(input_spills_[position], {}));
+  if (!input_kept_.empty()) input_kept_.erase(position);
 }
 
 bool MapJob::arm_encoded(std::uint32_t count) {
@@ -107,6 +108,7 @@ void MapJob::finish_arming(std::uint32_t count) {
   armed.count = count;
   chunks_[lane.position()] = {.first = next_input_, .count = count, .done = 0};
   if (!input_spills_.empty()) input_spills_[lane.position()] = std::exchange(new_spill_, {});
+  if (!new_kept_.empty()) input_kept_[lane.position()] = std::exchange(new_kept_, {});
   lane.board.arm(lane.tail++);
   ++lane.busy;
   ++busy_positions_;
@@ -130,6 +132,8 @@ std::uint32_t MapJob::encode_inputs(InputEntry& entry, std::uint32_t count) {
       length += shm::align8(bytes.size());
     }
     has_encoded_ = false;
+    for (auto& owner : encoded_kept_) new_kept_.push_back(std::move(owner));
+    encoded_kept_.clear();
     ++inputs;
     if (entry.spill != 0) break;
   }
@@ -143,6 +147,7 @@ bool MapJob::encode_next_input() noexcept {
   if (input_ended_) return false;
   try {
     encoded_.clear();
+    encoded_kept_.clear();
     std::byte* const length = encoded_.extend(kInputPrefix);
     std::memset(length, 0, kInputPrefix);
     has_encoded_ = source_->next(encoded_);

@@ -57,6 +57,7 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
   for (std::size_t i = 0; i < core_->crew().size(); ++i) {
     rings_.push_back(core_->ring(job_.number(), i, spec_.job.value_size == kNoValue ? 0 : spec_.job.value_size));
   }
+  encoded_.keep_in(&encoded_kept_);
   const bool fixed = spec_.job.value_size != kNoValue;
   const std::size_t record = sizeof(shm::RecordHeader) + (fixed ? shm::align8(spec_.job.value_size) : 8);
   largest_window_ = std::min(largest_window_, shm::RingProducer::sure_records(core_->kRingCapacity, record));
@@ -335,6 +336,7 @@ void MapJob::close() noexcept {
   closed_ = true;
   input_ended_ = true;
   has_encoded_ = false;
+  encoded_kept_.clear();
   source_.reset();  // the user's range ends here, in the user's thread
   input_error_ = nullptr;
   if (holds_given_) forget_given();

@@ -141,6 +141,7 @@ class MapJob {
   std::vector<shm::RingConsumer> rings_;
   std::vector<Chunk> chunks_;                      ///< by board position
   std::vector<Spill> input_spills_;                ///< where inputs lie that do not fit their entry; by board position
+  std::map<std::size_t, wire::Kept> input_kept_;   ///< what inputs refer to; by board position
   std::map<std::uint64_t, std::size_t> attempts_;  ///< deaths that an item has seen, by input index
 
   std::array<MapItem, 64> batch_;  ///< what next() gave out
@@ -166,7 +167,9 @@ class MapJob {
   bool input_ended_ = false;
   std::exception_ptr input_error_;
   Spill new_spill_;       ///< of the entry that is being filled
+  wire::Kept new_kept_;   ///< of the entry that is being filled
   wire::Writer encoded_;  ///< one input, encoded and not yet armed
+  wire::Kept encoded_kept_;
   bool has_encoded_ = false;
   bool closed_ = false;
 

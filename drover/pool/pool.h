@@ -143,10 +143,12 @@ class Pool {
     wire::check_callable<F>();
     if constexpr (wire::Callable<F>) {  // one message about what is refused is enough
       alignas(wire::kMessageAlignment) std::byte lent[detail::SubmitEntry::kInlineArguments];
+      wire::Kept kept;
       wire::Writer writer(lent);
+      writer.keep_in(&kept);
       wire::encode_arguments<F>(writer, std::forward<Argument>(argument)...);
       const std::uint32_t function = wire::Registered<F, &detail::submit_thunk<F>>::index();
-      detail::SubmitEntry& entry = core_->submits().submit(function, writer.bytes(), options);
+      detail::SubmitEntry& entry = core_->submits().submit(function, writer.bytes(), std::move(kept), options);
       return Future<wire::ResultOf<F>>(detail::TaskHandle(core_, entry));
     } else {
       return {};

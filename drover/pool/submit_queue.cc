@@ -72,7 +72,17 @@ SubmitEntry& SubmitQueue::free_entry() {
   return *entry;
 }
 
-SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::byte> arguments,
+/// Tasks whose futures were dropped are found to be done when the next one comes that keeps something.
+void SubmitQueue::keep(const SubmitEntry& entry, wire::Kept kept) {
+  std::erase_if(kept_, [](const auto& each) {
+    const std::uint32_t word = each.first->word.load(std::memory_order_acquire);
+    return is_final(word) && (word & state::kDetached) != 0;
+  });
+  kept_.emplace(&entry, std::move(kept));
+  kept_count_.store(kept_.size(), std::memory_order_relaxed);
+}
+
+SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::byte> arguments, wire::Kept kept,
                                  const CallOptions& options) {
   const bool spilled = arguments.size() > SubmitEntry::kInlineArguments;
   core_.check_usable();
@@ -82,6 +92,7 @@ SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::by
     const std::scoped_lock lock(mutex_);
     entry = &free_entry();
     const std::uint64_t offset = spilled ? core_.segment().store(arguments) : 0;
+    if (!kept.empty()) keep(*entry, std::move(kept));
     entry->function = function;
     entry->argument_length = arguments.size();
     entry->result_length = 0;
@@ -139,7 +150,12 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
   struct Free {
     SubmitQueue& queue;
     SubmitEntry& entry;
-    ~Free() { queue.free(entry); }
+    ~Free() {
+      // The lock is for what is kept; nobody else frees an entry that a Future holds.
+      std::unique_lock<std::mutex> lock(queue.mutex_, std::defer_lock);
+      if (queue.kept_count_.load(std::memory_order_relaxed) != 0) lock.lock();
+      queue.free(entry);
+    }
   } const free_at_end{*this, entry};
   const std::uint32_t word = entry.word.load(std::memory_order_acquire);
   if (state::phase(word) == state::kCancelled)
@@ -163,6 +179,10 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
 void SubmitQueue::free(SubmitEntry& entry) noexcept {
   discard_spilled_arguments(core_.segment(), entry);
   discard_spilled_result(core_.segment(), entry);
+  if (kept_count_.load(std::memory_order_relaxed) != 0) {
+    kept_.erase(&entry);
+    kept_count_.store(kept_.size(), std::memory_order_relaxed);
+  }
   entry.word.store(state::kFree, std::memory_order_release);
 }
 

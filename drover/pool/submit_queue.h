@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "drover/pool/options.h"
 #include "drover/pool/segment.h"
+#include "drover/wire/writer.h"
 
 namespace drover::inline v1::detail {
 
@@ -25,8 +28,9 @@ class SubmitQueue {
   /// Makes the queue visible to the workers. Before anything else.
   void open();
 
-  /// Offers a task. Throws OutOfMemory.
-  SubmitEntry& submit(std::uint32_t function, std::span<const std::byte> arguments, const CallOptions& options);
+  /// Offers a task, and keeps what its arguments refer to until it is done. Throws OutOfMemory.
+  SubmitEntry& submit(std::uint32_t function, std::span<const std::byte> arguments, wire::Kept kept,
+                      const CallOptions& options);
 
   // One thread at a time for each entry.
 
@@ -57,14 +61,17 @@ class SubmitQueue {
   SubmitEntry& free_entry();
   SubmitEntry* find_free(OwnBoard& own) noexcept;
   void add_board(std::uint32_t capacity);
-  void free(SubmitEntry& entry) noexcept;
+  void free(SubmitEntry& entry) noexcept;  // holds the mutex
+  void keep(const SubmitEntry& entry, wire::Kept kept);
   void retry_or_lose(SubmitEntry& entry, std::uint32_t word, const WorkerDeath& death) noexcept;
   template <class Visit>
   void for_each_entry(const Visit& visit) const;
 
   PoolCore& core_;
   mutable std::mutex mutex_;
-  std::vector<OwnBoard> boards_;  // protected by mutex_
+  std::vector<OwnBoard> boards_;                             // protected by mutex_
+  std::unordered_map<const SubmitEntry*, wire::Kept> kept_;  // protected by mutex_
+  std::atomic<std::size_t> kept_count_{0};                   // entries in kept_, which most programs never use
 };
 
 }  // namespace drover::inline v1::detail

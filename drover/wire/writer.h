@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace drover::inline v1::wire {
 
@@ -16,6 +18,9 @@ inline constexpr std::size_t kMessageAlignment = 8;
 
 /// Values nested deeper than this are neither written nor read: a stack overflow could not be reported.
 inline constexpr int kMaxDepth = 500;
+
+/// What messages refer to without containing it: it must live for as long as they may be read.
+using Kept = std::vector<std::shared_ptr<const void>>;
 
 /// Appends bytes to a message. It starts in memory lent by the caller, if any, and moves to memory of its own when that
 /// is too small, so nothing is ever encoded twice.
@@ -62,6 +67,16 @@ class Writer {
     if (gap != 0) std::memset(extend(gap), 0, gap);
   }
 
+  /// The user of this writer keeps what the message refers to in `kept`, until it has been read for the last time.
+  void keep_in(Kept* kept) noexcept { kept_ = kept; }
+
+  /// For codecs of handles. False when nobody keeps the owner: then the codec itself must see to it that it lives.
+  bool keep(std::shared_ptr<const void> owner) {
+    if (kept_ == nullptr) return false;
+    kept_->push_back(std::move(owner));
+    return true;
+  }
+
   /// Brackets one level of nesting. Throws InvalidArgument, naming the type, beyond kMaxDepth (a cycle of shared_ptr
   /// gets here).
   void enter(std::string_view type) {
@@ -77,6 +92,7 @@ class Writer {
   std::byte* at_ = nullptr;
   std::byte* end_ = nullptr;
   int depth_ = 0;
+  Kept* kept_ = nullptr;
   std::unique_ptr<std::byte[]> owned_;
 };
 

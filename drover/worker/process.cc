@@ -28,8 +28,8 @@ constexpr std::uint64_t kArgumentsOffset = kLengthOffset + 8;
 /// A spawned process, shared with the service thread.
 class ProcessState {
  public:
-  ProcessState(std::uint32_t entry, std::string_view function, std::span<const std::byte> arguments)
-      : service_(Service::shared()), file_(os::MemoryFile::create("drover-process")) {
+  ProcessState(std::uint32_t entry, std::string_view function, std::span<const std::byte> arguments, wire::Kept kept)
+      : service_(Service::shared()), file_(os::MemoryFile::create("drover-process")), kept_(std::move(kept)) {
     write_launch_page(file_);
     const std::uint64_t length = arguments.size();
     file_.write_at(kLengthOffset, std::as_bytes(std::span(&length, 1)));
@@ -95,6 +95,7 @@ class ProcessState {
   }
 
   void note_end(const ChildEnd& end) {
+    kept_.clear();
     {
       const std::scoped_lock lock(mutex_);
       status_ = end.status;
@@ -104,6 +105,7 @@ class ProcessState {
 
   const std::shared_ptr<Service> service_;
   os::MemoryFile file_;
+  wire::Kept kept_;               // what the arguments refer to, while the process runs; service thread
   std::shared_ptr<Child> child_;  // service thread
   Service::Key interrupt_key_ = 0;
   int pid_ = 0;
@@ -113,9 +115,9 @@ class ProcessState {
 };
 
 std::shared_ptr<ProcessState> start_process(std::uint32_t entry, std::string_view function,
-                                            std::span<const std::byte> arguments) {
+                                            std::span<const std::byte> arguments, wire::Kept kept) {
   require_init("spawn");
-  return std::make_shared<ProcessState>(entry, function, arguments);
+  return std::make_shared<ProcessState>(entry, function, arguments, std::move(kept));
 }
 
 SpawnedCall::SpawnedCall(ChildContext& context) {

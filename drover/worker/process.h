@@ -40,7 +40,7 @@ class SpawnedCall {
 };
 
 std::shared_ptr<ProcessState> start_process(std::uint32_t entry, std::string_view function,
-                                            std::span<const std::byte> arguments);
+                                            std::span<const std::byte> arguments, wire::Kept kept);
 
 template <auto F>
 int run_spawned(ChildContext& context) {
@@ -98,11 +98,13 @@ class Process {
 template <auto F, class... Argument>
 [[nodiscard]] Process spawn(Argument&&... argument) {
   wire::check_callable<F>();
+  wire::Kept kept;
   wire::Writer writer;
+  writer.keep_in(&kept);
   wire::encode_arguments<F>(writer, std::forward<Argument>(argument)...);
   const auto name = wire::function_name(wire::function_text<decltype(F), F>());
   const auto entry = wire::Registered<F, &worker::spawned_thunk<F>>::index;
-  return Process(worker::start_process(entry(), name, writer.bytes()));
+  return Process(worker::start_process(entry(), name, writer.bytes(), std::move(kept)));
 }
 
 }  // namespace drover::inline v1
