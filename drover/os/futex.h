@@ -41,6 +41,16 @@ inline void pause() noexcept {
 #endif
 }
 
+/// Fetches a cache line that another core had, to be written soon: without it a store first waits for the line. (The
+/// compilers' own prefetch for writing asks for a line to be read unless they are told of the processor.)
+inline void prefetch_for_write(const void* address) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(address)));
+#else
+  __builtin_prefetch(address, 1);
+#endif
+}
+
 /// Spins until `done()` is true or the budget is used up; returns the last answer of `done`. A budget of 0 asks once.
 template <class Done>
 bool spin_until(std::chrono::nanoseconds budget, const Done& done) {

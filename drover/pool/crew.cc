@@ -220,6 +220,11 @@ void Crew::wake(std::size_t tasks) noexcept {
   }
 }
 
+void Crew::wake_if_all_sleep() noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // as in wake: who is not yet parked will see the work
+  if (header_.parked.count(size_) == size_) wake(1);
+}
+
 void Crew::wake_worker(std::size_t worker) noexcept {
   header_.workers[worker].wake.fetch_add(1, std::memory_order_release);
   os::futex_wake(header_.workers[worker].wake);

@@ -26,6 +26,7 @@ void MapJob::refill() {
   if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);
   const std::uint32_t largest_chunk = chunk_size();
   std::size_t armed = 0;
+  const std::uint64_t first = next_input_;
   try {
     while (in_flight_ < window_ && !input_ended_ && stored_bytes_ < kStoredBytesLimit && find_free_position()) {
       if (!arm_next(largest_chunk)) break;
@@ -36,7 +37,15 @@ void MapJob::refill() {
   }
   if (armed == 0) return;
   for (const Lane& lane : lanes_) lane.board.set_tail(lane.tail);
-  core_->crew().wake(armed);
+  wake_for(armed, next_input_ - first);
+}
+
+/// Wakes workers for new chunks. For less work than a wake-up takes, one that is awake is enough; should it be busy
+/// elsewhere, wait() wakes others.
+void MapJob::wake_for(std::size_t chunks, std::uint64_t items) noexcept {
+  const std::uint64_t task = slot_.task_ns.load(std::memory_order_relaxed);  // times 16; 0: not known
+  few_awake_ = task != 0 && task / 16 <= PoolCore::kSpin.count() / std::max<std::uint64_t>(items, 1);
+  few_awake_ ? core_->crew().wake_if_all_sleep() : core_->crew().wake(chunks);
 }
 
 bool MapJob::arm_next(std::uint32_t largest_chunk) {
@@ -110,6 +119,7 @@ void MapJob::finish_arming(std::uint32_t count) {
   if (!input_spills_.empty()) input_spills_[lane.position()] = std::exchange(new_spill_, {});
   if (!new_kept_.empty()) input_kept_[lane.position()] = std::exchange(new_kept_, {});
   lane.board.arm(lane.tail++);
+  os::prefetch_for_write(lane.board.entry(lane.tail + 8));
   ++lane.busy;
   ++busy_positions_;
   next_input_ += count;

@@ -81,7 +81,7 @@ MapJob::~MapJob() {
   for (const Stored& stored : stored_) discard(stored.spill);
 }
 
-std::span<const MapItem> MapJob::next() {
+std::span<MapItem> MapJob::next() {
   if (holds_given_) forget_given();
   batch_size_ = 0;
   if (rings_[ring_].worth_releasing()) rings_[ring_].release();
@@ -122,7 +122,7 @@ bool MapJob::deliver_stored() {
   ++next_index_;
   stored_bytes_ -= given_.bytes.size() + given_.spill.length;
   MapItem& item = batch_[batch_size_++];
-  item = {.index = given_.index, .data = given_.bytes.data(), .size = given_.bytes.size(), .failed = false};
+  item = {.index = given_.index, .data = given_.bytes.data(), .size = given_.bytes.size()};
   try {
     if (given_.spill.length != 0) {
       given_spill_ = map_spilled(core_->segment(), given_.spill.offset, given_.spill.length);
@@ -150,7 +150,6 @@ bool MapJob::deliver_from_rings() {
 
 /// Takes results out of a ring: as many as can be read where they lie, else one.
 shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
-  take_run();
   take_values(ring);
   while (batch_size_ == 0) {
     shm::Record record;
@@ -166,9 +165,7 @@ shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
         store_run(index, record.run_length);
         continue;
       }
-      run_index_ = index;
-      run_left_ = record.run_length;
-      take_run();
+      take_run(index, record.run_length);
       break;
     }
     const bool in_place = record.kind() == Kind::kSized && in_turn(index);
@@ -198,8 +195,13 @@ void MapJob::take_values(shm::RingConsumer& ring) noexcept {
 }
 
 /// Hands out results without values that one record has told of.
-void MapJob::take_run() noexcept {
-  for (; run_left_ != 0 && batch_size_ != batch_.size(); --run_left_) add_to_batch(run_index_++, nullptr, 0);
+void MapJob::take_run(std::uint64_t index, std::uint64_t length) noexcept {
+  add_to_batch(index, nullptr, 0);
+  batch_[batch_size_ - 1].more = length - 1;
+  if (!spec_.options.ordered) return;
+  next_index_ += length - 1;
+  const auto places = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(length - 1, stored_.size()));
+  stored_.erase(stored_.begin(), stored_.begin() + places);
 }
 
 /// Counts the items of a run; false when there cannot be so many.
@@ -223,7 +225,8 @@ void MapJob::add_to_batch(std::uint64_t index, const std::byte* data, std::size_
     ++next_index_;
     if (!stored_.empty()) stored_.pop_front();  // its place, which nothing was put into
   }
-  MapItem& item = batch_[batch_size_++];  // field by field: copying a whole one waits for the stores of its parts
+  // Field by field: copying a whole one waits for the stores of its parts. `more` is 0: consumers count it down.
+  MapItem& item = batch_[batch_size_++];
   item.index = index;
   item.data = data;
   item.size = size;
@@ -302,6 +305,7 @@ void MapJob::wait() {
   // A look at a ring takes its line away from the worker: in a fast flow let some results gather first.
   for (int i = 0; batch && i < kGatherPauses; ++i) os::pause();
   if (os::spin_until(core_->spin_budget(), [this] { return something_to_do(); })) return;
+  if (std::exchange(few_awake_, false)) core_->crew().wake(core_->crew().size());
   const Waiters::Sleeper sleeper(core_->waiters(), ring_doorbell, &slot_.doorbell);
   const std::uint32_t seen = slot_.doorbell.prepare(batch ? batch_bytes() : 1);
   if (!something_to_do()) {

@@ -30,11 +30,18 @@ class MapJob {
 
   /// The next results, at least one but at the end; valid until the next call. An item that failed comes alone. Throws
   /// what the range of inputs threw, once all inputs before are delivered; Interrupted; why the pool has ended.
-  std::span<const MapItem> next();
-  /// The consumer has done with one of them.
-  void count_delivered() noexcept {
-    --in_flight_;
-    ++delivered_;
+  std::span<MapItem> next();
+  /// The consumer has done with so many of them.
+  void count_delivered(std::uint64_t items) noexcept {
+    in_flight_ -= items;
+    delivered_ += items;
+  }
+  /// After how many more of them the consumer has to call count_delivered and top_up.
+  std::uint64_t due() const noexcept {
+    constexpr std::uint64_t kNever = ~std::uint64_t{0};
+    if (!more_inputs() || busy_positions_ > chunks_.size() / 2)
+      return kNever;  // a busy position is freed by next() only
+    return in_flight_ > window_ / 2 ? in_flight_ - window_ / 2 : 1;
   }
   /// Sees to it that the workers do not run dry while a batch is being consumed. Throws OutOfMemory.
   void top_up() {
@@ -89,7 +96,7 @@ class MapJob {
   void store_run(std::uint64_t index, std::uint64_t length);
   void forget_given() noexcept;
   void take_values(shm::RingConsumer& ring) noexcept;
-  void take_run() noexcept;
+  void take_run(std::uint64_t index, std::uint64_t length) noexcept;
   bool count_run(Chunk& chunk, const shm::Record& record) noexcept;
   void add_to_batch(std::uint64_t index, const std::byte* data, std::size_t size) noexcept;
   bool in_turn(std::uint64_t index) const noexcept { return !spec_.options.ordered || index == next_index_; }
@@ -130,6 +137,7 @@ class MapJob {
   bool encode_next_input() noexcept;
   void finish_arming(std::uint32_t count);
   void widen_window() noexcept;
+  void wake_for(std::size_t chunks, std::uint64_t items) noexcept;
 
   const std::shared_ptr<PoolCore> core_;
   const MapSpec spec_;
@@ -146,8 +154,6 @@ class MapJob {
 
   std::array<MapItem, 64> batch_;  ///< what next() gave out
   std::size_t batch_size_ = 0;
-  std::uint64_t run_index_ = 0;  ///< of a run of results without values: the next one
-  std::uint64_t run_left_ = 0;
   bool holds_given_ = false;
   Stored given_;  ///< what its bytes lie in, when not in a ring
   os::Mapping given_spill_;
@@ -172,6 +178,7 @@ class MapJob {
   wire::Kept encoded_kept_;
   bool has_encoded_ = false;
   bool closed_ = false;
+  bool few_awake_ = false;  ///< the last inputs were left to whoever was awake
 
   std::chrono::steady_clock::time_point last_refill_;
   std::chrono::steady_clock::time_point last_wait_;

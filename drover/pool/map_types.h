@@ -46,7 +46,8 @@ struct MapItem {
   std::uint64_t index = 0;
   const std::byte* data = nullptr;
   std::size_t size = 0;
-  bool failed = false;  ///< there are no bytes; MapJob::error() has the reason
+  std::uint64_t more = 0;  ///< so many items without a value follow it, with the next indices; the consumer counts down
+  bool failed = false;     ///< there are no bytes; MapJob::error() has the reason
 };
 
 }  // namespace drover::inline v1::detail

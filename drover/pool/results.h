@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -100,18 +101,38 @@ class [[nodiscard]] Results {
     started_ = true;
     value_.reset();
     if (item_ != nullptr) {
-      map_->count_delivered();
-      if (++item_ != end_) {
+      ++consumed_;
+      if (to_next_of_batch()) {
         looked_at_ = false;
-        return map_->top_up();
+        if (consumed_ == due_) top_up();
+        return;
       }
       item_ = nullptr;
     }
     looked_at_ = true;  // when next() throws, a new begin() has to go on from here
-    const std::span<const detail::MapItem> batch = map_->next();
+    map_->count_delivered(std::exchange(consumed_, 0));
+    const std::span<detail::MapItem> batch = map_->next();
     looked_at_ = false;
     item_ = batch.empty() ? nullptr : batch.data();
     end_ = batch.data() + batch.size();
+    due_ = map_->due();
+  }
+
+  bool to_next_of_batch() noexcept {
+    if constexpr (std::is_same_v<T, std::monostate>) {
+      if (item_->more != 0) {
+        --item_->more;
+        ++item_->index;
+        return true;
+      }
+    }
+    return ++item_ != end_;
+  }
+
+  void top_up() {
+    map_->count_delivered(std::exchange(consumed_, 0));
+    map_->top_up();
+    due_ = map_->due();
   }
 
   T&& value() {
@@ -133,8 +154,10 @@ class [[nodiscard]] Results {
   }
 
   detail::MapPtr map_;
-  const detail::MapItem* item_ = nullptr;  ///< in a batch that ends at end_; nullptr at the end of all
-  const detail::MapItem* end_ = nullptr;
+  detail::MapItem* item_ = nullptr;  ///< in a batch that ends at end_; nullptr at the end of all
+  detail::MapItem* end_ = nullptr;
+  std::uint64_t consumed_ = 0;  ///< items that map_ was not told of yet
+  std::uint64_t due_ = 0;       ///< as many as it wants to be told of at once
   std::optional<T> value_;
   bool started_ = false;
   bool looked_at_ = false;

@@ -79,7 +79,7 @@ class BoardCursor {
       std::uint32_t seen = word.load(std::memory_order_relaxed);
       while (state::phase(seen) == state::kArmed) {
         const std::uint32_t mine = state::claimed_by(me) | (seen & state::kFlags);
-        __builtin_prefetch(reinterpret_cast<const std::byte*>(&word) + 128);  // where a task's arguments are
+        os::prefetch_for_write(reinterpret_cast<const std::byte*>(&word) + 128);  // where a task's arguments are
         if (!word.compare_exchange_weak(seen, mine, std::memory_order_acquire, std::memory_order_relaxed)) continue;
         os::fault_point();
         position = candidate & (board.capacity() - 1);

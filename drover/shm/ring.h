@@ -77,6 +77,7 @@ class RingProducer {
     }
     std::byte* const place = data_ + (head_ & (capacity_ - 1));
     head_ += size;
+    os::prefetch_for_write(data_ + ((head_ + 128) & (capacity_ - 1)));
     return place;
   }
 
