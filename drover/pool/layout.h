@@ -82,22 +82,28 @@ struct InputEntry {
 };
 static_assert(sizeof(InputEntry) == 256);
 
-/// A submitted task and, in its place, its result. What does not fit inline lies in the file, and the first word of the
-/// inline bytes is its offset.
+/// A submitted task and, in its place, its result. Few bytes stand in the first line, so that a short task moves one
+/// line to the worker and back; more in `arguments` and `result`; what does not fit there lies in the file, and the
+/// first word there is its offset.
 struct alignas(64) SubmitEntry {
+  static constexpr std::size_t kNear = 16;
   static constexpr std::size_t kInlineArguments = 64;
-  static constexpr std::size_t kInlineResult = 88;
+  static constexpr std::size_t kInlineResult = 48;
   std::atomic<std::uint32_t> word;
   std::uint32_t function;
   std::uint64_t argument_length;
   std::uint64_t result_length;  ///< with the offset, written before the space for a large result is taken
   std::uint32_t failed;         ///< the result is an encoded exception
-  std::uint32_t retries;        ///< times the task may run again when its worker dies (the parent counts down)
-  std::uint64_t timeout_ns;     ///< the longest the task may take, 0: no limit
-  std::byte result[kInlineResult];
+  std::uint32_t timed;          ///< there is a timeout
+  std::byte near_arguments[kNear];
+  std::byte near_result[kNear];
   std::byte arguments[kInlineArguments];
+  std::uint64_t timeout_ns;  ///< the longest the task may take
+  std::uint32_t retries;     ///< times the task may run again when its worker dies (the parent counts down)
+  std::uint32_t unused;
+  std::byte result[kInlineResult];
 };
-static_assert(sizeof(SubmitEntry) == 192);
+static_assert(sizeof(SubmitEntry) == 192 && offsetof(SubmitEntry, arguments) == 64);
 
 /// A worker's own line, and what it tells about itself. Written by the worker, unless it says otherwise.
 struct WorkerSlot {

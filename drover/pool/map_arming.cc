@@ -119,7 +119,6 @@ void MapJob::finish_arming(std::uint32_t count) {
   if (!input_spills_.empty()) input_spills_[lane.position()] = std::exchange(new_spill_, {});
   if (!new_kept_.empty()) input_kept_[lane.position()] = std::exchange(new_kept_, {});
   lane.board.arm(lane.tail++);
-  os::prefetch_for_write(lane.board.entry(lane.tail + 8));
   ++lane.busy;
   ++busy_positions_;
   next_input_ += count;

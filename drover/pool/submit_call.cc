@@ -21,6 +21,7 @@ void set_spill_offset(std::span<std::byte> inline_bytes, std::uint64_t offset) n
 
 std::span<const std::byte> SubmitCall::arguments() {
   const std::uint64_t length = entry_.argument_length;
+  if (length <= SubmitEntry::kNear) return std::span(entry_.near_arguments).first(length);
   if (length <= SubmitEntry::kInlineArguments) return std::span(entry_.arguments).first(length);
   mapped_ = os::Mapping(segment_.file(), spill_offset(entry_.arguments), os::round_to_page(length));
   return {mapped_.data(), length};
@@ -29,7 +30,8 @@ std::span<const std::byte> SubmitCall::arguments() {
 void SubmitCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
   entry_.failed = failed ? 1 : 0;
   if (bytes.size() <= SubmitEntry::kInlineResult) {
-    if (!bytes.empty()) std::memcpy(entry_.result, bytes.data(), bytes.size());
+    std::byte* const place = bytes.size() <= SubmitEntry::kNear ? entry_.near_result : entry_.result;
+    if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
     entry_.result_length = bytes.size();
     return;
   }

@@ -21,13 +21,6 @@ class SubmitCall {
   void put_error(const std::exception_ptr& error);
   /// Nobody will ask for the result: gives back what arguments and result take in the file.
   void discard() noexcept;
-  /// Where a small result may be encoded without a copy.
-  std::span<std::byte> inline_result() noexcept { return entry_.result; }
-  /// The result is `length` bytes, already in inline_result().
-  void put_inline(std::size_t length) noexcept {
-    entry_.failed = 0;
-    entry_.result_length = length;
-  }
 
  private:
   PoolSegment& segment_;

@@ -98,10 +98,12 @@ SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::by
     entry->result_length = 0;
     entry->retries = static_cast<std::uint32_t>(options.retries);
     entry->timeout_ns = static_cast<std::uint64_t>(options.timeout.count() * 1e9);
+    entry->timed = entry->timeout_ns != 0 ? 1 : 0;
     if (spilled) {
       set_spill_offset(entry->arguments, offset);
     } else if (!arguments.empty()) {
-      std::memcpy(entry->arguments, arguments.data(), arguments.size());
+      const bool near = arguments.size() <= SubmitEntry::kNear;
+      std::memcpy(near ? entry->near_arguments : entry->arguments, arguments.data(), arguments.size());
     }
     OwnBoard& own = boards_.back();
     own.board.arm(own.tail);
@@ -167,6 +169,7 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
   const std::uint64_t length = entry.result_length;  // once: the worker's memory is not to be trusted
   os::Mapping mapping;
   std::span<const std::byte> bytes(entry.result);
+  if (length <= SubmitEntry::kNear) bytes = entry.near_result;
   if (length > SubmitEntry::kInlineResult) {
     mapping = map_spilled(core_.segment(), spill_offset(entry.result), length);
     bytes = {mapping.data(), length};

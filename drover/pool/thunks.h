@@ -88,11 +88,12 @@ void submit_thunk(void* context) {
     wire::Reader reader(call.arguments());
     if constexpr (std::is_void_v<Result>) {
       wire::apply<F>(reader);
-      call.put_inline(0);
+      call.put_bytes({}, false);
     } else {
-      wire::Writer writer(call.inline_result());
+      alignas(wire::kMessageAlignment) std::byte lent[SubmitEntry::kInlineResult];
+      wire::Writer writer(lent);
       wire::encode(writer, wire::apply<F>(reader));
-      writer.spilled() ? call.put_bytes(writer.bytes(), false) : call.put_inline(writer.size());
+      call.put_bytes(writer.bytes(), false);
     }
   } catch (...) {
     call.put_error(std::current_exception());

@@ -136,15 +136,17 @@ bool WorkerLoop::claim_from_lanes(JobView& view, Claim& claim) {
 bool WorkerLoop::claim_from_chain(JobView& view, JobSlot& slot, Claim& claim) {
   if (view.boards.empty()) return false;
   for (;;) {
+    const shm::Board& board = view.boards[view.board];
+    shm::BoardCursor& cursor = view.cursors[view.board];
     std::uint64_t found = 0;
-    if (view.cursors[view.board].claim(view.boards[view.board], incarnation_, found)) {
-      claim.entry = view.boards[view.board].entry(found);
+    if (cursor.claim_here(board, incarnation_, found) || cursor.claim(board, incarnation_, found)) {
+      claim.entry = board.entry(found);
       return true;
     }
     // Another board exists: nothing is armed in this one any more, but what was armed before may not have been seen
     // yet.
     if (slot.board_count.load(std::memory_order_acquire) <= view.board + 1) return false;
-    if (!view.cursors[view.board].at_end(view.boards[view.board])) continue;
+    if (!cursor.at_end(board)) continue;
     map_boards(kSubmitJob, view);
     ++view.board;
   }
@@ -193,12 +195,13 @@ void WorkerLoop::run_task(SubmitEntry& entry) {
   namespace state = shm::state;
   entry.result_length = 0;
   set_running_function(entry.function);
-  if (entry.timeout_ns != 0) start_task_clock(self_, entry.timeout_ns);
+  const bool timed = entry.timed != 0;
+  if (timed) start_task_clock(self_, entry.timeout_ns);
   SubmitCall call(segment_, entry);
   self_.running.store(1, std::memory_order_relaxed);
   wire::program_functions().thunk(entry.function)(&call);
   self_.running.store(0, std::memory_order_relaxed);
-  if (entry.timeout_ns != 0) stop_task_clock(self_);
+  if (timed) stop_task_clock(self_);
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   os::fault_point();
   std::uint32_t seen = entry.word.load(std::memory_order_relaxed);
@@ -220,6 +223,7 @@ bool WorkerLoop::has_work() const {
     const std::size_t first = job == kSubmitJob ? view.board : 0;
     if (job == kSubmitJob && slot.board_count.load(std::memory_order_acquire) != view.boards.size()) return true;
     for (std::size_t i = first; i < view.boards.size(); ++i) {
+      if (job == kSubmitJob && view.cursors[i].armed_here(view.boards[i])) return true;
       if (!view.cursors[i].at_end(view.boards[i])) return true;
     }
   }
@@ -247,6 +251,9 @@ void WorkerLoop::ring_doorbells() {
 bool WorkerLoop::spin(std::chrono::nanoseconds budget) {
   const std::size_t awake = header_.worker_count - header_.parked.count(header_.worker_count);
   if (awake + 1 > header_.cores) return false;
+  const bool alone =
+      header_.worker_count == 1;  // then no waker has to choose: the line of the mask can stay where it is
+  if (alone) return os::spin_until(budget, [this] { return has_work(); });
   header_.spinning.set(slot_);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (os::spin_until(budget, [this] { return has_work(); })) {

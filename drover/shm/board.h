@@ -75,27 +75,47 @@ class BoardCursor {
   bool claim(const Board& board, std::uint32_t me, std::uint64_t& position) noexcept {
     while (next_ != tail_ || refresh(board)) {
       const std::uint64_t candidate = next_++;
-      std::atomic<std::uint32_t>& word = board.word(candidate);
-      std::uint32_t seen = word.load(std::memory_order_relaxed);
-      while (state::phase(seen) == state::kArmed) {
-        const std::uint32_t mine = state::claimed_by(me) | (seen & state::kFlags);
-        os::prefetch_for_write(reinterpret_cast<const std::byte*>(&word) + 128);  // where a task's arguments are
-        if (!word.compare_exchange_weak(seen, mine, std::memory_order_acquire, std::memory_order_relaxed)) continue;
-        os::fault_point();
-        position = candidate & (board.capacity() - 1);
-        return true;
-      }
+      if (!try_claim(board, me, candidate)) continue;
+      position = candidate & (board.capacity() - 1);
+      return true;
     }
     return false;
   }
 
-  bool at_end(const Board& board) const noexcept { return next_ == board.tail(); }
+  /// Claims the entry at the cursor, if it is armed, without having seen the tail pass it: a line less to wait for. An
+  /// older entry that was armed again in its place may be taken for the next one: whoever arms it also has all cursors
+  /// rewound.
+  bool claim_here(const Board& board, std::uint32_t me, std::uint64_t& position) noexcept {
+    if (!try_claim(board, me, next_)) return false;
+    position = next_ & (board.capacity() - 1);
+    if (++next_ > tail_) tail_ = next_;
+    return true;
+  }
+  bool armed_here(const Board& board) const noexcept {
+    return state::phase(board.word(next_).load(std::memory_order_relaxed)) == state::kArmed;
+  }
+
+  bool at_end(const Board& board) const noexcept { return next_ >= board.tail(); }
   /// Looks at every entry once more: something that was passed was armed again.
   void rewind() noexcept { next_ = tail_ = 0; }
 
  private:
+  static bool try_claim(const Board& board, std::uint32_t me, std::uint64_t candidate) noexcept {
+    std::atomic<std::uint32_t>& word = board.word(candidate);
+    std::uint32_t seen = word.load(std::memory_order_relaxed);
+    while (state::phase(seen) == state::kArmed) {
+      const std::uint32_t mine = state::claimed_by(me) | (seen & state::kFlags);
+      os::prefetch_for_write(reinterpret_cast<const std::byte*>(&word) + 128);  // of the entries to come
+      if (!word.compare_exchange_weak(seen, mine, std::memory_order_acquire, std::memory_order_relaxed)) continue;
+      os::fault_point();
+      return true;
+    }
+    return false;
+  }
+
   bool refresh(const Board& board) noexcept {
-    tail_ = board.tail();
+    const std::uint64_t tail = board.tail();
+    tail_ = tail > next_ ? tail : next_;
     if (tail_ - next_ > board.capacity()) next_ = tail_ - board.capacity();
     return next_ != tail_;
   }

@@ -63,7 +63,7 @@ again_:
 	:: over -> goto quit
 	:: DIE
 	/* has_work, and refresh. Cursors of boards after b are at 0 always, those before b are looked at again only after a rewind. */
-	:: atomic { !idle || rescan != rs || last_board > b || cur != tail[b] ->
+	:: atomic { !idle || rescan != rs || last_board > b || cur < tail[b] || PHASE(word[AT(b, cur)]) == ARMED ->
 			idle = 0;
 			if
 			:: rescan != rs ->
@@ -79,11 +79,27 @@ again_:
 		};
 scan:
 		if
+		:: DIE
+		:: skip
+		fi;
+		if                   /* claim_here: without having seen the tail pass it */
+		:: atomic { PHASE(word[AT(b, cur)]) == ARMED ->
+				e = AT(b, cur); word[e] = MK(me, CLAIMED); k = task[e];
+				cur++;           /* should it be an older one, armed again: then rescan changes, and the cursor rewinds */
+				if
+				:: tl < cur -> tl = cur
+				:: else
+				fi;
+				goto runs
+			}
+		:: else
+		fi;
+		if
 		:: cur == tl ->
 			if
 			:: DIE
 			:: atomic {
-					tl = tail[b];
+					tl = (tail[b] > cur -> tail[b] : cur);
 					if
 					:: cur + SIZE(b) < tl -> cur = tl - SIZE(b)
 					:: cur == tl -> goto next_board
@@ -103,6 +119,7 @@ scan:
 				fi
 			}
 		fi;
+runs:
 		assert(!done[k] && !lost[k]); /* the task runs */
 		if
 		:: DIE
@@ -122,8 +139,8 @@ next_board:
 #ifndef BUG_NO_LAST_LOOK
 		if                   /* "... but what was armed before may not have been seen yet": the tail once more */
 		:: DIE
-		:: cur != tail[b] -> goto scan
-		:: cur == tail[b]
+		:: cur < tail[b] -> goto scan
+		:: cur >= tail[b]
 		fi;
 #endif
 		atomic { b++; cur = 0; tl = 0 };

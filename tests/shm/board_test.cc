@@ -119,17 +119,37 @@ TEST(Board, ARewoundCursorFindsWhatWasArmedAgain) {
   EXPECT_FALSE(cursor.claim(memory.board, 1, position));
 }
 
-TEST(Board, ATailThatFellBackEndsAfterOneRound) {
+TEST(Board, ATailThatFellBackOffersNothing) {
   Memory memory(8);
   for (std::uint32_t i = 0; i < 5; ++i) memory.arm(i, i);
   BoardCursor cursor;
   std::uint64_t position = 0;
   while (cursor.claim(memory.board, 1, position)) {
   }
-  memory.tail = 0;  // the board went to the next job
+  memory.tail = 0;  // the board went to the next job: its workers begin with new cursors
   EXPECT_FALSE(cursor.claim(memory.board, 1, position));
+  EXPECT_TRUE(cursor.at_end(memory.board));
+  cursor.rewind();
   memory.arm(0, 0);
   EXPECT_TRUE(cursor.claim(memory.board, 1, position));
+}
+
+TEST(Board, AnArmedEntryAtTheCursorCanBeClaimedAheadOfTheTail) {
+  Memory memory(4);
+  BoardCursor cursor;
+  std::uint64_t position = 99;
+  EXPECT_FALSE(cursor.claim_here(memory.board, 1, position));
+  memory.board.arm(0);  // and the tail not yet moved
+  EXPECT_FALSE(cursor.claim(memory.board, 1, position));
+  EXPECT_TRUE(cursor.armed_here(memory.board));
+  ASSERT_TRUE(cursor.claim_here(memory.board, 1, position));
+  EXPECT_EQ(position, 0u);
+  EXPECT_TRUE(cursor.at_end(memory.board));
+  memory.board.set_tail(1);
+  EXPECT_FALSE(cursor.claim(memory.board, 1, position));
+  memory.arm(1, 1);
+  ASSERT_TRUE(cursor.claim(memory.board, 1, position));
+  EXPECT_EQ(position, 1u);
 }
 
 /// One thread arms, skipping what still runs, and several claim. Each value is seen once.
