@@ -45,7 +45,7 @@ inline void pause() noexcept {
 /// compilers' own prefetch for writing asks for a line to be read unless they are told of the processor.)
 inline void prefetch_for_write(const void* address) noexcept {
 #if defined(__x86_64__)
-  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(address)));
+  asm volatile("prefetchw (%0)" ::"r"(address));  // by register: the address may lie beyond what the compiler knows of
 #else
   __builtin_prefetch(address, 1);
 #endif
