@@ -23,7 +23,10 @@ class UsageError : public std::runtime_error {
 // to be run. `action` must outlive `app`.
 void add_demo(CLI::App& app, Action& action);
 void add_demo_montecarlo(CLI::App& demo, Action& action);
+void add_demo_matrix(CLI::App& demo, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_inspect(CLI::App& app, Action& action);
+void add_status(CLI::App& app, Action& action);
 
 /// Exit codes of every command, beside those that a signal gives.
 inline constexpr int kOk = 0;

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include "drover/cli/montecarlo.h"
 #include "drover/cli/progress.h"
 #include "drover/cli/text.h"
+#include "drover/cli/validators.h"
 #include "drover/drover.h"
 
 namespace drover::inline v1::cli {
@@ -156,20 +156,6 @@ int run(const Options& options) {
   fmt::print(stderr, "drover: wrong result: the sum of seed {} is off by {:.2g}, more than {:.0e} is not allowed\n",
              outcome.worst_seed, outcome.largest_error, kAllowedError);
   return kFailed;
-}
-
-/// Digits only: CLI11 by itself reads 010 as eight and takes 0x10.
-CLI::Validator whole_number(std::int64_t most, const std::string& or_word = "") {
-  const auto check = [most, or_word](const std::string& text) -> std::string {
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    const bool good = error == std::errc() && stop == end && text.front() != '0' && value >= 1 && value <= most;
-    if (good || (!or_word.empty() && text == or_word)) return "";
-    const std::string also = or_word.empty() ? "" : ", nor " + or_word;
-    return fmt::format("'{}' is not a whole number from 1 to {}{}", text, grouped(most), also);
-  };
-  return CLI::Validator(check, "");
 }
 
 }  // namespace

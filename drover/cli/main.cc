@@ -60,6 +60,8 @@ int run(int argc, char** argv) {
   Action action = [] { return kOk; };
   add_demo(app, action);
   add_bench(app, action);
+  add_inspect(app, action);
+  add_status(app, action);
   int code = kOk;
   try {
     app.parse(argc, argv);

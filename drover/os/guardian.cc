@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/guardian.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <exception>
 #include <span>
-#include <system_error>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drover/base/log.h"
 
 extern "C" {
 extern const std::byte drover_guardian_begin[];
@@ -44,39 +51,133 @@ Fd own_pidfd() {
   return Fd(static_cast<int>(fd));
 }
 
-}  // namespace
-
-Guardian Guardian::start() {
-  const Fd image = create_image();
-  write_image(image);
-  Pipe pipe = make_pipe();
-  const Fd owner = own_pidfd();
-  ChildProcess process = ChildProcess::spawn({
-      .program = "/proc/self/fd/2",  // where the last of the descriptors below is by then
-      .arguments = {"drover-guardian"},
-      .environment = {},
-      .descriptors = {pipe.read_end.get(), owner.get(), image.get()},
-  });
-  pipe.write_end.set_nonblocking();  // a guardian that was stopped must not stop us
-  return {std::move(pipe.write_end), std::move(process)};
+/// Each message is a packet: it arrives whole or not at all.
+std::pair<Fd, Fd> make_channel() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) throw_errno("socketpair");
+  return {Fd(ends[0]), Fd(ends[1])};
 }
 
-Guardian::Guardian(Fd pipe, ChildProcess process)
-    : owner_(::getpid()), pipe_(std::move(pipe)), process_(std::move(process)) {}
+constexpr int kPatienceMs = 1000;
+
+bool has_ended(const Fd& pidfd, int patience_ms) noexcept {
+  pollfd ended{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
+  int result = 0;
+  do result = ::poll(&ended, 1, patience_ms);
+  while (result < 0 && errno == EINTR);
+  return result > 0;
+}
+
+}  // namespace
+
+std::shared_ptr<Guardian> Guardian::shared() {
+  static std::mutex& mutex = *new std::mutex;  // never destroyed: static blocks outlive statics
+  static std::weak_ptr<Guardian>& current = *new std::weak_ptr<Guardian>;
+  const std::scoped_lock lock(mutex);
+  std::shared_ptr<Guardian> guardian = current.lock();
+  if (!guardian || guardian->owner_ != ::getpid()) {
+    guardian = std::shared_ptr<Guardian>(new Guardian);
+    current = guardian;
+  }
+  guardian->ensure_running();
+  return guardian;
+}
+
+Guardian::Guardian() : owner_(::getpid()) {}
 
 Guardian::~Guardian() {
-  if (!pipe_.valid() || ::getpid() != owner_) return;
-  process_.send(SIGKILL);  // there is nothing left to guard
-  pollfd ended{.fd = process_.pidfd().get(), .events = POLLIN, .revents = 0};
-  constexpr int kPatienceMs = 1000;
-  while (::poll(&ended, 1, kPatienceMs) < 0 && errno == EINTR) {
+  if (::getpid() == owner_) let_end();
+}
+
+Guardian::Running Guardian::start() const {
+  const Fd image = create_image();
+  write_image(image);
+  auto [ours, its] = make_channel();
+  const Fd owner = own_pidfd();
+  std::vector<int> descriptors(4);
+  descriptors[guardian::kFromOwner] = its.get();
+  descriptors[guardian::kOwner] = owner.get();
+  descriptors[guardian::kTable] = names_.fd().get();
+  descriptors[guardian::kImage] = image.get();
+  ChildProcess process = ChildProcess::spawn({
+      .program = "/proc/self/fd/" + std::to_string(guardian::kImage),
+      .arguments = {"drover-guardian"},
+      .environment = {},
+      .descriptors = descriptors,
+  });
+  return {std::move(ours), std::move(process)};
+}
+
+void Guardian::ensure_running() {
+  const std::scoped_lock lock(mutex_);
+  if (running_ && !has_ended(running_->process.pidfd(), 0)) return;
+  let_end();
+  try {
+    running_.emplace(start());
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, std::string("no guardian: if this program is killed, programs that its workers have started "
+                                      "and its blocks with names stay behind: ") +
+                              error.what());
+    return;
   }
-  process_.try_reap();
+  for (const int leader : groups_) tell(leader);
+  if (!names_.empty()) tell(guardian::kNamesBegin);
+}
+
+void Guardian::let_end() noexcept {
+  if (!running_) return;
+  running_->process.send(SIGKILL);  // there is nothing left to guard
+  has_ended(running_->process.pidfd(), kPatienceMs);
+  running_->process.try_reap();
+  running_.reset();
+}
+
+bool Guardian::running() const {
+  const std::scoped_lock lock(mutex_);
+  return running_.has_value();
+}
+
+Fd Guardian::pidfd() const {
+  const std::scoped_lock lock(mutex_);
+  if (!running_) return Fd();
+  Fd copy(::fcntl(running_->process.pidfd().get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) throw_errno("fcntl F_DUPFD_CLOEXEC");
+  return copy;
+}
+
+void Guardian::watch_group(int leader) {
+  const std::scoped_lock lock(mutex_);
+  if (groups_.insert(leader).second) tell(leader);
+}
+
+void Guardian::forget_group(int leader) {
+  const std::scoped_lock lock(mutex_);
+  if (groups_.erase(leader) != 0) tell(-leader);
+}
+
+NameTable::Slot Guardian::add_name(std::string_view name, const FileId& file) {
+  const std::scoped_lock lock(mutex_);
+  const bool first = names_.empty();
+  const NameTable::Slot slot = names_.add(name, file);
+  if (first) tell(guardian::kNamesBegin);
+  return slot;
+}
+
+void Guardian::set_name_live(NameTable::Slot slot, bool live) {
+  const std::scoped_lock lock(mutex_);
+  names_.set_live(slot, live);
+}
+
+void Guardian::remove_name(NameTable::Slot slot) {
+  const std::scoped_lock lock(mutex_);
+  names_.remove(slot);
+  if (names_.empty()) tell(guardian::kNamesEnd);
 }
 
 void Guardian::tell(int message) const noexcept {
-  const ssize_t n = ::write(pipe_.get(), &message, sizeof message);
-  static_cast<void>(n);  // it is gone: then the kernel's own means remain
+  if (!running_) return;
+  // A guardian that was stopped does not stop us, and one that is gone (EPIPE) is no signal to us.
+  ::send(running_->channel.get(), &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace drover::inline v1::os

@@ -1,40 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 
 #include "drover/os/child_process.h"
 #include "drover/os/fd.h"
+#include "drover/os/name_table.h"
 
 namespace drover::inline v1::os {
 
-/// A small process that outlives this one, however this one dies, and then kills the process groups it was told of:
-/// what users' functions started in their workers goes with them. (A program that leaves its group by setsid is not
-/// followed.)
+/// A small process that outlives this one, however this one ends, and then kills the process groups it was told of
+/// (what users' functions started in their workers goes with them; a program that leaves its group by setsid is not
+/// followed) and removes the names that this process has in /dev/shm. While this process lives, it puts a name back
+/// that another program has removed: Python's resource tracker does that when a Python process that has opened the
+/// block ends.
 ///
-/// One thread at a time; only the creating process. Destroyed, it lets the guardian end and reaps it.
+/// Thread-safe; only the creating process. Destroyed, it ends the guardian and reaps it.
 class Guardian {
  public:
-  /// Throws std::system_error, for example where the kernel runs no program from memory (vm.memfd_noexec = 2).
-  static Guardian start();
+  /// The guardian of this process, or a new one; it runs unless it cannot be started (see running). It ends when the
+  /// last holder lets go. In a fork of the creating process: another one.
+  static std::shared_ptr<Guardian> shared();
 
   ~Guardian();
-  Guardian(Guardian&&) noexcept = default;
-  Guardian& operator=(Guardian&&) = delete;
+  Guardian(const Guardian&) = delete;
+  Guardian& operator=(const Guardian&) = delete;
 
-  /// Readable when somebody has killed it.
-  const Fd& pidfd() const noexcept { return process_.pidfd(); }
-  void watch_group(int leader) const noexcept { tell(leader); }
+  /// Starts it again if somebody has killed it. When it cannot be started (vm.memfd_noexec = 2), that is logged, and
+  /// things stay behind only if this process is killed.
+  void ensure_running();
+  bool running() const;
+  /// A copy of its pidfd, readable when it is dead. An invalid descriptor when none runs.
+  Fd pidfd() const;
+
+  void watch_group(int leader);
   /// Before the leader's number can be given to another process.
-  void forget_group(int leader) const noexcept { tell(-leader); }
+  void forget_group(int leader);
+
+  /// Before the name is made; `live` once it is there, and no longer before it is removed; `remove` after that.
+  NameTable::Slot add_name(std::string_view name, const FileId& file);
+  void set_name_live(NameTable::Slot slot, bool live);
+  void remove_name(NameTable::Slot slot);
 
  private:
-  Guardian(Fd pipe, ChildProcess process);
-  void tell(int message) const noexcept;
+  struct Running {
+    Fd channel;
+    ChildProcess process;
+  };
 
-  int owner_;  ///< a fork of the owner lets it be
-  Fd pipe_;
-  ChildProcess process_;
+  Guardian();
+  Running start() const;
+  void tell(int message) const noexcept;
+  void let_end() noexcept;
+
+  const int owner_;
+  mutable std::mutex mutex_;
+  NameTable names_;  // all below: protected by mutex_
+  std::set<int> groups_;
+  std::optional<Running> running_;
 };
 
 }  // namespace drover::inline v1::os

@@ -5,9 +5,9 @@
 
 namespace drover::inline v1::os {
 
-Mapping::Mapping(const MemoryFile& file, std::uint64_t offset, std::size_t length) {
-  void* const address =
-      ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd().get(), static_cast<off_t>(offset));
+Mapping::Mapping(const Fd& file, std::uint64_t offset, std::size_t length, bool writable) {
+  const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const address = ::mmap(nullptr, length, protection, MAP_SHARED, file.get(), static_cast<off_t>(offset));
   if (address == MAP_FAILED) throw_errno("mmap of shared memory");
   data_ = {static_cast<std::byte*>(address), length};
 }

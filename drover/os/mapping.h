@@ -10,12 +10,14 @@
 
 namespace drover::inline v1::os {
 
-/// Owns a shared, writable mapping of part of a MemoryFile. Move-only; the file may be closed before.
+/// Owns a shared mapping of part of a file. Move-only; the file may be closed before.
 class Mapping {
  public:
   Mapping() noexcept = default;
   /// `offset` must be a multiple of the page size. Throws std::system_error ("mmap").
-  Mapping(const MemoryFile& file, std::uint64_t offset, std::size_t length);
+  Mapping(const MemoryFile& file, std::uint64_t offset, std::size_t length)
+      : Mapping(file.fd(), offset, length, true) {}
+  Mapping(const Fd& file, std::uint64_t offset, std::size_t length, bool writable);
   ~Mapping();
   Mapping(Mapping&& other) noexcept : data_(std::exchange(other.data_, {})) {}
   Mapping& operator=(Mapping&& other) noexcept;

@@ -6,40 +6,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <string>
 #include <system_error>
 
-#include "drover/base/errors.h"
 #include "drover/os/fault_point.h"
-#include "drover/os/memory.h"
+#include "drover/os/reservation.h"
 
 namespace drover::inline v1::os {
 
-namespace {
-
-constexpr std::uint64_t kLargeReservation = 1 << 20;
-constexpr std::uint64_t kLargestAllowance = 64 << 20;
-
-// What small reservations may still take before the machine is asked again: asking costs 0.2 ms.
-std::atomic<std::int64_t> allowance{0};
-
-bool enough_memory_for(std::uint64_t length) {
-  if (length < kLargeReservation) {
-    const auto wanted = static_cast<std::int64_t>(length);
-    if (allowance.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) return true;
-  }
-  const std::uint64_t available = available_memory().bytes;
-  allowance.store(static_cast<std::int64_t>(std::min(available / 8, kLargestAllowance)), std::memory_order_relaxed);
-  return length <= available;
-}
-
-}  // namespace
-
 MemoryFile MemoryFile::create(const char* debug_name) {
-  Fd fd(::memfd_create(debug_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  int raw = ::memfd_create(debug_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (raw < 0 && errno == EMFILE) {
+    raise_fd_limit();
+    raw = ::memfd_create(debug_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  }
+  Fd fd(raw);
   if (!fd.valid()) throw_errno("memfd_create");
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK) < 0) throw_errno("fcntl F_SEAL_SHRINK");
   return MemoryFile(std::move(fd));
@@ -60,16 +41,7 @@ void MemoryFile::grow_to(std::uint64_t end) const {
 
 void MemoryFile::reserve(std::uint64_t offset, std::uint64_t length) const {
   fault_point();
-  if (enough_memory_for(length)) {
-    int rc = 0;
-    do {
-      rc = ::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(length));
-    } while (rc < 0 && errno == EINTR);
-    if (rc == 0) return;
-    if (errno != ENOSPC && errno != ENOMEM) throw_errno("fallocate");
-  }
-  throw OutOfMemory("not enough memory for " + std::to_string(length) + " bytes of shared memory: " +
-                    std::to_string(available_memory().bytes) + " bytes are available to this process");
+  reserve_memory(fd_, offset, length);
 }
 
 void MemoryFile::discard(std::uint64_t offset, std::uint64_t length) const noexcept {

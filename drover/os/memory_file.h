@@ -18,6 +18,7 @@ class MemoryFile {
   static MemoryFile adopt(Fd fd) { return MemoryFile(std::move(fd)); }
 
   const Fd& fd() const noexcept { return fd_; }
+  Fd release_fd() noexcept { return std::move(fd_); }
 
   /// Bytes, never less than before.
   std::uint64_t size() const;

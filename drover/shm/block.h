@@ -15,12 +15,12 @@ enum class Access : std::uint8_t { kReadOnly, kReadWrite };
 
 /// Names a block to another process of this user. Plain data: it travels in messages, and what arrives is not trusted.
 struct BlockHandle {
-  std::string name;            ///< of a named block, else empty
-  std::int32_t pid = 0;        ///< without a name: who holds the descriptor
+  std::string name;      ///< of a named block, else empty
+  std::int32_t pid = 0;  ///< without a name: who holds the descriptor
   std::int32_t descriptor = -1;
   std::uint64_t device = 0, inode = 0;  ///< of the file, so that nothing else can be opened by mistake
   std::uint64_t offset = 0, size = 0;   ///< where the data lie in the file, bytes
-  bool counted = false;        ///< the receiver must count it as received, see retain_until_received
+  bool counted = false;                 ///< the receiver must count it as received, see retain_until_received
 };
 
 /// A piece of memory that several processes map: with a name (a file in /dev/shm that is a valid .npy file, mode 0600),
@@ -79,6 +79,11 @@ class Block {
 
 /// Keeps a block alive whose handle(true) was sent, until each such handle has been opened. For senders whose own
 /// reference may end before the message is read. What was never read is kept until this process ends.
+///
+/// Nothing watches the counts: what has been received is let go at a later call of this function, of release_received,
+/// or when a block above 64 KiB is created. Thread-safe.
 void retain_until_received(std::shared_ptr<Block> block);
+/// Lets go of what has been received meanwhile; how many blocks are still kept.
+std::size_t release_received();
 
 }  // namespace drover::inline v1::shm

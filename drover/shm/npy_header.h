@@ -17,13 +17,16 @@ struct NpyHeader {
   std::vector<std::uint64_t> shape;  ///< extents; none for a single value
   std::uint64_t data_offset = 0;     ///< bytes before the data
 
-  std::uint64_t item_size() const;   ///< bytes, from descr. Throws Incompatible for an object or structured type.
-  std::uint64_t data_size() const;   ///< bytes. Throws InvalidArgument when it does not fit 63 bits.
+  std::uint64_t item_size() const;  ///< bytes, from descr. Throws Incompatible for an object or structured type.
+  std::uint64_t data_size() const;  ///< bytes. Throws InvalidArgument when it does not fit 63 bits.
 
   bool operator==(const NpyHeader&) const = default;
 };
 
 inline constexpr std::size_t kNpyHeaderSize = 4096;
+
+/// No header that parse_npy_header takes is larger, so this much of a file is enough for it.
+inline constexpr std::size_t kMaxNpyHeaderSize = std::size_t{1} << 17;
 
 /// The header page of our own files. Throws InvalidArgument for a shape that does not fit the page.
 std::vector<std::byte> format_npy_header(const NpyHeader& header);

@@ -63,6 +63,10 @@ Service::~Service() {
   }
   wake_.signal();
   thread_.join();
+  // The guardian goes on for blocks with names.
+  if (guardian_) {
+    for (const int leader : guarded_groups_) guardian_->forget_group(leader);
+  }
 }
 
 void Service::post(Callback callback) {
@@ -116,7 +120,10 @@ Service::Key Service::on_interrupt(Callback callback) {
 void Service::guard_group(int leader) {
   guarded_groups_.insert(leader);
   if (guardian_) return guardian_->watch_group(leader);
-  if (guarded_groups_.size() == 1) post([this] { start_guardian(); });  // after the workers, which somebody waits for
+  if (guarded_groups_.size() != 1) return;
+  post([this] {  // after the workers, which somebody waits for
+    if (!guardian_) start_guardian();
+  });
 }
 
 void Service::unguard_group(int leader) {
@@ -124,22 +131,17 @@ void Service::unguard_group(int leader) {
 }
 
 void Service::start_guardian() {
-  if (guardian_ || guardian_starts_ == kGuardianStarts) return;
+  if (guardian_starts_ == kGuardianStarts) return;
   ++guardian_starts_;
-  try {
-    guardian_.emplace(os::Guardian::start());
-    for (const int leader : guarded_groups_) guardian_->watch_group(leader);
-    guardian_key_ = watch(guardian_->pidfd(), [this] { on_guardian_end(); });
-  } catch (const std::exception& error) {
-    log(LogLevel::kError, std::string("no guardian: if this program is killed, programs that its workers have started "
-                                      "stay behind: ") +
-                              error.what());
-  }
+  if (guardian_) guardian_->ensure_running();
+  if (!guardian_) guardian_ = os::Guardian::shared();
+  for (const int leader : guarded_groups_) guardian_->watch_group(leader);
+  guardian_pidfd_ = guardian_->pidfd();
+  if (guardian_pidfd_.valid()) guardian_key_ = watch(guardian_pidfd_, [this] { on_guardian_end(); });
 }
 
 void Service::on_guardian_end() {
-  unwatch(guardian_->pidfd(), guardian_key_);
-  guardian_.reset();
+  unwatch(guardian_pidfd_, guardian_key_);
   start_guardian();
 }
 

@@ -101,7 +101,8 @@ class Service {
   std::map<Key, Timer> timers_;
   std::map<Key, Callback> interrupt_callbacks_;
   std::set<int> guarded_groups_;
-  std::optional<os::Guardian> guardian_;
+  std::shared_ptr<os::Guardian> guardian_;
+  os::Fd guardian_pidfd_;
   Key guardian_key_ = 0;
   int guardian_starts_ = 0;
   std::thread thread_;  // last: it uses all of the above

@@ -95,6 +95,31 @@ fails count.pml -DBUG_AT_NOT_RESET -DDEATHS=2
 fails count.pml -DBUG_COPY_LATE
 fails count.pml -DBUG_NO_DRAIN
 fails count.pml -DBUG_NOT_DELIVERED
+ok channel_bells.pml -DP=1 -DC=1 -DITEMS=2
+ok channel_bells.pml -DP=1 -DC=1 -DSTREAM=1 -DDEATHS=1
+ok channel_bells.pml -DP=2 -DC=1 -DEARLY=1
+full channel_bells.pml -DP=2 -DC=1 -DDEATHS=2
+full channel_bells.pml -DP=1 -DC=2 -DITEMS=2 -DCAP=2 -DHANG
+fails channel_bells.pml -DP=2 -DC=1 -DBUG_NO_RECHECK_C
+fails channel_bells.pml -DP=1 -DC=1 -DITEMS=2 -DBUG_NO_RECHECK_P
+fails channel_bells.pml -DP=1 -DC=2 -DITEMS=2 -DCAP=2 -DHANG -DBUG_NO_PASS_ON
+fails channel_bells.pml -DP=1 -DC=2 -DSTREAM=1 -DBUG_NO_PASS_AT_LOCK
+fails channel_bells.pml -DP=1 -DC=1 -DBUG_RING_FIRST
+fails channel_bells.pml -DP=1 -DC=1 -DBUG_HEAD_FIRST
+fails channel_bells.pml -DP=1 -DC=1 -DITEMS=2 -DBUG_FREE_FIRST
+fails channel_bells.pml -DP=1 -DC=2 -DITEMS=2 -DBUG_SAME_WORD
+fails channel_bells.pml -DP=2 -DC=1 -DEARLY=1 -DBUG_CLOSE_WITHOUT_LOCK
+ok lock_word.pml -DT=2
+ok lock_word.pml -DT=2 -DDEATHS=2
+ok lock_word.pml -DT=3 -DROUNDS=1 -DDEATHS=2
+ok lock_word.pml -DT=3 -DROUNDS=1 -DDEATHS=0 -DSLICES=0
+full lock_word.pml -DT=3
+fails lock_word.pml -DT=2 -DSLICES=0
+fails lock_word.pml -DT=2 -DBUG_STORE
+fails lock_word.pml -DT=3 -DROUNDS=1 -DDEATHS=2 -DBUG_TAKER_PASSES
+fails lock_word.pml -DT=2 -DDEATHS=0 -DSLICES=0 -DBUG_NO_SIGN
+fails lock_word.pml -DT=2 -DDEATHS=0 -DSLICES=0 -DBUG_NO_COMPARE
+fails lock_word.pml -DT=3 -DROUNDS=1 -DDEATHS=0 -DSLICES=0 -DBUG_FORGETS_OTHERS
 ok boards.pml -DDEATHS=0
 full boards.pml -DDEATHS=1
 big boards.pml -DDEATHS=1 -DRETRY

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "drover/health/engine.h"
+#include "drover/health/rules/identity.h"
+#include "drover/os/host_files.h"
+
+namespace drover::inline v1::health {
+namespace {
+
+constexpr std::size_t kMostBusy = 5;
+constexpr double kBusyShare = 0.05;  // of one core, below which nobody is worth a line
+
+Maybe<double> scaled(const GpuSample& gpu, Metric metric, double factor) {
+  return {gpu[metric].number(factor), gpu[metric].why()};
+}
+Maybe<std::uint64_t> whole(const Reading& reading) {
+  return {reading.ok() ? std::optional(reading.value) : std::nullopt, reading.why()};
+}
+Maybe<double> mean_of(const Spread& spread, const std::string& reason) {
+  return {spread.count > 0 ? std::optional(0.01 * spread.mean) : std::nullopt, spread.count > 0 ? "" : reason};
+}
+
+ProcessReport describe_process(const Sample& last, int pid, const ProcessTrack* track, Source& source) {
+  ProcessReport report;
+  report.pid = pid;
+  const ProcessBrief* const brief = find_process(last.host, pid);
+  const ProcessDetail* const detail = find_detail(last.host, pid);
+  report.state = brief != nullptr ? brief->state : '-';
+  if (brief != nullptr) {
+    report.parent = brief->parent;
+    report.name = brief->name;
+    report.start_ticks = brief->start_ticks;
+    report.age_s = age_of(*brief, last.at);
+  }
+  if (detail != nullptr) {
+    report.command = detail->command;
+    if (detail->uid) report.user = source.user(*detail->uid);
+    if (detail->inner_pid != 0) report.inner_pid = detail->inner_pid;
+    const Job job = job_of(*detail);
+    report.job = job.label;
+    if (job.scheduler == "docker" || job.scheduler == "kubernetes") report.container = job.id;
+  }
+  if (track != nullptr && track->seen == last.at && track->measured) report.cpu_share = track->cpu_share;
+  return report;
+}
+
+std::string uses_text(std::uint32_t uses) {
+  std::string text;
+  if ((uses & kUsesCompute) != 0) text += 'C';
+  if ((uses & kUsesGraphics) != 0) text += 'G';
+  if ((uses & kUsesMps) != 0) text += 'M';
+  return text;
+}
+
+std::vector<std::string> slow_reasons(const Reading& reasons) {
+  struct Bit {
+    std::uint64_t bit;
+    const char* text;
+  };
+  static constexpr Bit kBits[] = {{0x4, "power cap"},
+                                  {0x8, "hardware slowdown"},
+                                  {0x20, "heat (software)"},
+                                  {0x40, "heat (hardware)"},
+                                  {0x80, "power brake"}};
+  std::vector<std::string> texts;
+  for (const Bit& one : kBits) {
+    if (reasons.ok() && (reasons.value & one.bit) != 0) texts.emplace_back(one.text);
+  }
+  return texts;
+}
+
+std::string problem_of(const GpuSample& gpu) {
+  if (!gpu.stuck_in.empty()) return "does not answer (in " + gpu.stuck_in + ")";
+  const Reading& total = gpu[Metric::kMemoryTotal];
+  if (total.code == Reading::kGpuLost || total.code == Reading::kResetRequired) return total.why();
+  return {};
+}
+
+GpuReport describe_gpu(const Sample& last, const GpuSample& gpu, const GpuTrack& track, const Tracker& tracker,
+                       Source& source) {
+  GpuReport report;
+  report.index = gpu.index;
+  report.name = gpu.name;
+  report.uuid = gpu.uuid;
+  report.bus = gpu.bus;
+  report.problem = problem_of(gpu);
+  report.memory_total = whole(gpu[Metric::kMemoryTotal]);
+  report.memory_used = whole(gpu[Metric::kMemoryUsed]);
+  report.memory_reserved = whole(gpu[Metric::kMemoryReserved]);
+  report.cores = mean_of(track.cores, gpu[Metric::kUtilCores].why());
+  report.memory = mean_of(track.memory, gpu[Metric::kUtilMemory].why());
+  report.power_w = scaled(gpu, Metric::kPowerMilliwatts, 1e-3);
+  report.power_limit_w = scaled(gpu, Metric::kPowerLimitMilliwatts, 1e-3);
+  report.temperature_c = scaled(gpu, Metric::kTemperature, 1);
+  report.clock_mhz = scaled(gpu, Metric::kClockCoresMhz, 1);
+  report.clock_memory_mhz = scaled(gpu, Metric::kClockMemoryMhz, 1);
+  report.ecc_uncorrected = whole(gpu[Metric::kEccUncorrected]);
+  report.slowed_by = slow_reasons(gpu[Metric::kClockReasons]);
+  report.xids.assign(track.xids.begin(), track.xids.end());
+  if (gpu[Metric::kMig].ok()) report.mig = gpu[Metric::kMig].value == 1;
+  for (const GpuProcessRow& row : gpu.rows) {
+    const ProcessKey key = key_of(last.host, row.pid);
+    const HoldTrack* const hold = tracker.hold(gpu.uuid, key);
+    GpuProcessReport process;
+    process.process = describe_process(last, row.pid, tracker.process(key), source);
+    process.uses = uses_text(row.uses);
+    process.memory_bytes = whole(row.memory);
+    const std::string why = track.cannot_judge.empty() ? "not asked" : track.cannot_judge;
+    process.cores = mean_of(hold != nullptr ? hold->cores : Spread(), why);
+    process.memory = mean_of(hold != nullptr ? hold->memory : Spread(), why);
+    report.processes.push_back(std::move(process));
+  }
+  std::stable_sort(report.processes.begin(), report.processes.end(),
+                   [](const GpuProcessReport& a, const GpuProcessReport& b) {
+                     return a.memory_bytes.value.value_or(0) > b.memory_bytes.value.value_or(0);
+                   });
+  return report;
+}
+
+}  // namespace
+
+void describe_gpus(Report& report, const Sample& last, const Tracker& tracker, Source& source) {
+  for (const GpuSample& gpu : last.driver.gpus) {
+    if (gpu.junk_rows > 0) {
+      report.warnings.push_back("GPU " + std::to_string(gpu.index) + ": " + std::to_string(gpu.junk_rows) +
+                                " rows of the driver made no sense and were left out");
+    }
+    const GpuTrack* const track = tracker.gpu(gpu.uuid);
+    if (track != nullptr) report.gpus.push_back(describe_gpu(last, gpu, *track, tracker, source));
+  }
+}
+
+void describe_processes(Report& report, const Sample& first, Sample& last, Source& source) {
+  report.processes = last.host.processes.size();
+  struct Busy {
+    int pid;
+    double share;
+  };
+  std::vector<Busy> busy;
+  const double seconds = last.at - first.at;
+  for (const ProcessBrief& process : last.host.processes) {
+    ++report.states[process.state];
+    const ProcessBrief* const old = find_process(first.host, process.pid);
+    const bool same = old != nullptr && old->start_ticks == process.start_ticks;
+    const std::uint64_t base = same ? old->cpu_ticks : 0;
+    if (!same && age_of(process, last.at) > seconds + 1) continue;
+    if (process.cpu_ticks <= base || seconds <= 0) continue;
+    const double share = static_cast<double>(process.cpu_ticks - base) / os::clock_ticks() / seconds;
+    if (share >= kBusyShare) busy.push_back({process.pid, share});
+  }
+  std::stable_sort(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) { return a.share > b.share; });
+  if (busy.size() > kMostBusy) busy.resize(kMostBusy);
+  std::set<int> pids;
+  for (const Busy& one : busy) pids.insert(one.pid);
+  source.describe_processes(last, pids);
+  for (const Busy& one : busy) {
+    ProcessReport process = describe_process(last, one.pid, nullptr, source);
+    process.cpu_share = one.share;
+    report.busiest.push_back(std::move(process));
+  }
+}
+
+}  // namespace drover::inline v1::health

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "drover/base/errors.h"
+#include "drover/health/history.h"
+#include "drover/health/rules/rules.h"
+#include "drover/health/scenario/scenario_source.h"
+
+namespace drover::inline v1::health {
+namespace {
+
+constexpr double kGlance = 0.2;  // the kernel's clocks count in hundredths of a second
+constexpr double kMostSamples = 100'000;
+
+double interval_of(const EngineOptions& options) {
+  if (options.interval_s > 0) return options.interval_s;
+  return options.window_s > 0 ? std::clamp(options.window_s / 60, std::min(1.0, options.window_s), 10.0) : kGlance;
+}
+
+/// Whether it is worth the while to look at all descriptors: something holds memory that nobody accounts for.
+bool wants_holders(const Sample& sample, const Tracker& tracker) {
+  for (const GpuSample& gpu : sample.driver.gpus) {
+    const GpuTrack* const track = tracker.gpu(gpu.uuid);
+    if (track != nullptr && track->unattributed.holds()) return true;
+    for (const GpuProcessRow& row : gpu.rows) {
+      const ProcessBrief* const process = find_process(sample.host, row.pid);
+      if (process == nullptr || process->state == 'Z') return true;
+    }
+  }
+  return false;
+}
+
+/// First what stops most: severity, then the rule, then GPU and pid.
+bool before(const Finding& a, const Finding& b) {
+  if (a.severity != b.severity) return a.severity > b.severity;
+  if (a.confidence != b.confidence) return a.confidence > b.confidence;
+  if (a.rule != b.rule) return a.rule < b.rule;
+  if (a.gpu != b.gpu) return a.gpu < b.gpu;
+  return a.pid < b.pid;
+}
+
+void mark_reported(Tracker& tracker, const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    if (finding.severity < Severity::kWarning || !finding.pid) continue;
+    for (auto& [key, track] : tracker.processes()) {
+      if (key.first != *finding.pid) continue;
+      track.stuck.reported = track.stuck.holds();
+      track.blocked.reported = track.blocked.holds();
+    }
+    for (auto& [key, hold] : tracker.holds()) {
+      if (key.second.first == *finding.pid) hold.spinning.reported = hold.spinning.holds();
+    }
+  }
+}
+
+void describe_driver(Report& report, const DriverSample& driver) {
+  static constexpr const char* kStates[] = {"no_gpu",        "ok",      "no_library", "not_loaded",    "mismatch",
+                                            "no_permission", "blocked", "asleep",     "not_answering", "failed"};
+  report.driver.state = kStates[static_cast<int>(driver.state)];
+  report.driver.version = driver.version;
+  if (driver.cuda > 0)
+    report.driver.cuda = std::to_string(driver.cuda / 1000) + "." + std::to_string(driver.cuda % 1000 / 10);
+  report.driver.problem = driver.problem;
+  if (!driver.problem.empty()) report.warnings.push_back(driver.problem);
+}
+
+}  // namespace
+
+Report run_inspection(Source& source, const Thresholds& limits, const EngineOptions& options) {
+  Report report;
+  report.once = options.window_s <= 0;
+  report.container = source.container();
+  report.unknown_counts = limits[Limit::kUnknownExit] != 0;
+  Tracker tracker(limits);
+  std::optional<History> history;
+  if (!options.history.empty()) history.emplace(options.history, source.boot(), tracker);
+
+  const double interval = interval_of(options);
+  const int count =
+      1 + static_cast<int>(std::min(kMostSamples, std::ceil(std::max(options.window_s, interval) / interval - 1e-9)));
+  const auto exists = [&](int pid) { return source.exists(pid); };
+  std::optional<Sample> first;
+  Sample last;
+  const double begin = source.now();
+  for (int i = 0; i < count; ++i) {
+    source.wait(begin + i * interval);
+    last = source.sample(tracker.watched(), !report.once || i + 1 == count);
+    tracker.add(last, report.container, exists);
+    if (!first) first = last;
+  }
+  report.samples = count;
+  report.window_s = last.at - first->at;
+  const HolderScan holders = wants_holders(last, tracker) ? source.holders(last) : HolderScan();
+
+  source.describe(report, *first, last, report.window_s);
+  describe_driver(report, last.driver);
+  describe_processes(report, *first, last, source);
+  describe_gpus(report, last, tracker, source);
+  const Scene scene{
+      last,        tracker,          holders,         limits,
+      report.once, report.container, report.window_s, [&](std::uint32_t uid) { return source.user(uid); }};
+  report.findings = judge(scene);
+  judge_host(report, limits, report.findings);
+  std::stable_sort(report.findings.begin(), report.findings.end(), before);
+  for (const LimitInfo& info : Thresholds::table()) report.limits.push_back(limits.text(info.limit));
+  mark_reported(tracker, report.findings);
+  if (history) history->save(tracker, last.at);
+  return report;
+}
+
+Thresholds limits_of(const Scenario& scenario, const std::vector<std::string>& set) {
+  Thresholds limits;
+  for (const std::string& assignment : scenario.settings()) limits.set(assignment);
+  for (const std::string& assignment : set) limits.set(assignment);
+  return limits;
+}
+
+Report play(const Scenario& scenario, const std::vector<std::string>& set) {
+  const auto source = scenario_source(scenario);
+  return run_inspection(*source, limits_of(scenario, set),
+                        {.window_s = scenario.window(), .interval_s = 0, .history = {}});
+}
+
+Report inspect(const InspectOptions& options) {
+  const double window = options.window.count(), interval = options.interval.count();
+  if (!(window >= 0 && window <= 7 * 86'400)) throw InvalidArgument("inspect: the window must be from 0 s to 7 days");
+  if (!(interval >= 0 && interval <= 3600) || (interval > 0 && interval < 0.05)) {
+    throw InvalidArgument("inspect: the interval must be from 0.05 s to an hour");
+  }
+  if (!(options.deadline.count() >= 0.1 && options.deadline.count() <= 25)) {
+    throw InvalidArgument("inspect: the deadline of the driver must be from 0.1 s to 25 s");
+  }
+  if (!options.demo.empty()) {
+    for (const Situation& situation : situations()) {
+      if (options.demo == situation.name) return play(Scenario::parse(situation.name, situation.text), options.set);
+    }
+    throw InvalidArgument("there is no situation '" + options.demo + "'; --demo list shows all");
+  }
+  Thresholds limits;
+  for (const std::string& assignment : options.set) limits.set(assignment);
+  limits.set(Limit::kR1Call, options.deadline.count());
+  const auto source = system_source({.root = options.root, .deadline = options.deadline, .wake = options.wake});
+  return run_inspection(*source, limits, {.window_s = window, .interval_s = interval, .history = options.history});
+}
+
+std::vector<Demo> demos() {
+  std::vector<Demo> result;
+  for (const Situation& situation : situations()) {
+    result.push_back({situation.name, Scenario::parse(situation.name, situation.text).title()});
+  }
+  return result;
+}
+
+}  // namespace drover::inline v1::health

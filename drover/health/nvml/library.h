@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "drover/health/nvml/abi.h"
+#include "drover/health/sample.h"
+#include "drover/os/dynamic_library.h"
+
+namespace drover::inline v1::health::nvml {
+
+/// The driver's library, as far as it has what is asked for: every function is optional, and one that is missing gives
+/// kNoFunction. The calls of different devices may run concurrently (the vendor says so); each names itself in the
+/// `current` that it is given, so that another thread can say where it hangs. Owns the library, which is never unloaded
+/// while threads use it. Calls may block for ever: use it in a process of its own.
+class Library {
+ public:
+  using Current = std::atomic<const char*>;
+
+  /// Loads libnvidia-ml.so.1; the unversioned name may be a stub, so it is only the second choice.
+  Library();
+
+  bool loaded() const noexcept { return library_.loaded(); }
+  const std::string& error() const noexcept { return library_.error(); }
+
+  /// nvmlInit_v2, or an older one. Slow without persistence mode (seconds).
+  int init(Current& current) const;
+  std::string driver_version() const;
+  int cuda_version() const;
+  int count(unsigned& devices) const;
+  int handle(unsigned index, Device& device) const;
+
+  /// Calls `symbol` with these arguments, if it is there.
+  template <class... Parameters, class... Arguments>
+  int call(Current& current, const char* symbol, int (*)(Parameters...), Arguments... arguments) const {
+    auto* const function = library_.function<int(Parameters...)>(symbol);
+    if (function == nullptr) return kFunctionNotFound;
+    current.store(symbol, std::memory_order_relaxed);
+    const int code = function(arguments...);
+    current.store(nullptr, std::memory_order_relaxed);
+    return code;
+  }
+  bool has(const char* symbol) const noexcept { return library_.address(symbol) != nullptr; }
+
+ private:
+  os::DynamicLibrary library_;
+};
+
+/// One GPU. One thread at a time; several GPUs may be asked concurrently. `library` must outlive it.
+class Gpu {
+ public:
+  Gpu(const Library& library, unsigned index, Library::Current& current)
+      : library_(&library), index_(index), current_(&current) {}
+
+  /// Everything about it. The first call finds the handle; a device that cannot be had gives a sample with the code in
+  /// all readings.
+  GpuSample sample();
+
+ private:
+  bool open(GpuSample& sample);
+  void identify();
+  void read_memory(GpuSample& sample) const;
+  void read_numbers(GpuSample& sample) const;
+  void read_counters(GpuSample& sample) const;
+  void read_fields(GpuSample& sample) const;
+  void read_processes(GpuSample& sample) const;
+  int read_list(GpuSample& sample, const char* const (&names)[3], std::uint32_t use) const;
+  void read_activity(GpuSample& sample);
+  void read_events(GpuSample& sample);
+
+  const Library* library_;
+  unsigned index_;
+  Library::Current* current_;
+  Device device_ = nullptr;
+  std::string name_, uuid_, bus_;
+  EventSet events_ = nullptr;
+  bool events_asked_ = false;
+  std::uint64_t last_seen_us_ = 0;
+};
+
+/// How large the rows are that a driver wrote into `buffer`, which was filled with kSentinel before: it gave `count`
+/// rows of 24 or 32 bytes. 0 when the bytes do not tell. Pure.
+inline constexpr unsigned char kSentinel = 0xA5;
+std::size_t row_size(const std::vector<unsigned char>& buffer, std::size_t count) noexcept;
+
+/// Rows of `stride` bytes; those that cannot be of a process are counted as junk. `stride` is 16, 24 or 32. Pure.
+void take_rows(GpuSample& sample, const std::vector<unsigned char>& buffer, std::size_t count, std::size_t stride,
+               std::uint32_t use);
+
+}  // namespace drover::inline v1::health::nvml

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/nvml/records.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace drover::inline v1::health::nvml {
+namespace {
+
+constexpr std::size_t kMostText = 4096, kMostRows = 65'536, kHeader = 5;
+
+class Writer {
+ public:
+  explicit Writer(MessageKind kind) : bytes_(kHeader, '\0') { bytes_[4] = static_cast<char>(kind); }
+
+  template <class T>
+  requires std::is_arithmetic_v<T> || std::is_same_v<T, Reading> || std::is_same_v<T, GpuActivityRow>
+  void put(const T& value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void put(const std::string& text) {
+    put(static_cast<std::uint32_t>(std::min(text.size(), kMostText)));
+    bytes_.append(text, 0, kMostText);
+  }
+  template <class T>
+  void put_all(const std::vector<T>& items) {
+    put(static_cast<std::uint32_t>(items.size()));
+    for (const T& item : items) put(item);
+  }
+  void put(const GpuProcessRow& row) {
+    put(row.pid);
+    put(row.uses);
+    put(row.memory);
+  }
+  std::string finish() {
+    const auto length = static_cast<std::uint32_t>(bytes_.size() - kHeader);
+    std::memcpy(bytes_.data(), &length, sizeof length);
+    return std::move(bytes_);
+  }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <class T>
+  requires std::is_arithmetic_v<T> || std::is_same_v<T, Reading> || std::is_same_v<T, GpuActivityRow>
+  void get(T& value) {
+    if (!take(sizeof value)) return;
+    std::memcpy(&value, last_, sizeof value);
+  }
+  void get(std::string& text) {
+    std::uint32_t size = 0;
+    get(size);
+    if (size > kMostText || !take(size)) return fail();
+    text.assign(reinterpret_cast<const char*>(last_), size);
+  }
+  template <class T>
+  void get_all(std::vector<T>& items) {
+    std::uint32_t size = 0;
+    get(size);
+    if (size > kMostRows) return fail();
+    for (std::uint32_t i = 0; i < size && good_; ++i) get(items.emplace_back());
+  }
+  void get(GpuProcessRow& row) {
+    get(row.pid);
+    get(row.uses);
+    get(row.memory);
+  }
+  bool finished() const noexcept { return good_ && bytes_.empty(); }
+
+ private:
+  void fail() { good_ = false; }
+  bool take(std::size_t size) {
+    if (!good_ || size > bytes_.size()) {
+      good_ = false;
+      return false;
+    }
+    last_ = bytes_.data();
+    bytes_ = bytes_.subspan(size);
+    return true;
+  }
+
+  std::span<const std::byte> bytes_;
+  const std::byte* last_ = nullptr;
+  bool good_ = true;
+};
+
+/// All fields of a sample, in one order for both ways.
+template <class Archive, class Sample, class One, class Many>
+void each_field(Archive& archive, Sample& sample, const One& one, const Many& many) {
+  one(archive, sample.index);
+  one(archive, sample.name);
+  one(archive, sample.uuid);
+  one(archive, sample.bus);
+  for (auto& reading : sample.readings) one(archive, reading);
+  one(archive, sample.processes);
+  one(archive, sample.activity);
+  many(archive, sample.rows);
+  many(archive, sample.active);
+  many(archive, sample.xids);
+  one(archive, sample.junk_rows);
+  one(archive, sample.row_bytes);
+  one(archive, sample.stuck_in);
+}
+
+}  // namespace
+
+std::string encode(const Ready& ready) {
+  Writer writer(MessageKind::kReady);
+  writer.put(ready.load_error);
+  writer.put(ready.code);
+  writer.put(ready.version);
+  writer.put(ready.cuda);
+  writer.put(ready.gpus);
+  return writer.finish();
+}
+
+std::string encode(const GpuSample& sample) {
+  Writer writer(MessageKind::kGpu);
+  each_field(
+      writer, sample, [](Writer& to, const auto& value) { to.put(value); },
+      [](Writer& to, const auto& values) { to.put_all(values); });
+  return writer.finish();
+}
+
+std::string encode(const Stuck& stuck) {
+  Writer writer(MessageKind::kStuck);
+  writer.put(stuck.gpu);
+  writer.put(stuck.call);
+  return writer.finish();
+}
+
+std::optional<Ready> decode_ready(std::span<const std::byte> payload) {
+  Reader reader(payload);
+  Ready ready;
+  reader.get(ready.load_error);
+  reader.get(ready.code);
+  reader.get(ready.version);
+  reader.get(ready.cuda);
+  reader.get(ready.gpus);
+  return reader.finished() && ready.gpus <= kMostGpus ? std::optional(std::move(ready)) : std::nullopt;
+}
+
+std::optional<GpuSample> decode_gpu(std::span<const std::byte> payload) {
+  Reader reader(payload);
+  GpuSample sample;
+  each_field(
+      reader, sample, [](Reader& from, auto& value) { from.get(value); },
+      [](Reader& from, auto& values) { from.get_all(values); });
+  const bool good = reader.finished() && sample.index >= 0 && sample.index < static_cast<int>(kMostGpus);
+  return good ? std::optional(std::move(sample)) : std::nullopt;
+}
+
+std::optional<Stuck> decode_stuck(std::span<const std::byte> payload) {
+  Reader reader(payload);
+  Stuck stuck;
+  reader.get(stuck.gpu);
+  reader.get(stuck.call);
+  return reader.finished() && stuck.gpu < kMostGpus ? std::optional(std::move(stuck)) : std::nullopt;
+}
+
+std::optional<MessageReader::Message> MessageReader::next() {
+  if (broken_ || buffer_.size() < kHeader) return std::nullopt;
+  std::uint32_t length = 0;
+  std::memcpy(&length, buffer_.data(), sizeof length);
+  const auto kind = static_cast<MessageKind>(buffer_[4]);
+  broken_ = length > kMostMessage || kind < MessageKind::kReady || kind > MessageKind::kStuck;
+  if (broken_ || buffer_.size() < kHeader + length) return std::nullopt;
+  const auto begin = buffer_.begin() + kHeader, end = begin + static_cast<std::ptrdiff_t>(length);
+  Message message{kind, {begin, end}};
+  buffer_.erase(buffer_.begin(), end);
+  return message;
+}
+
+}  // namespace drover::inline v1::health::nvml

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/probe/process_probe.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "drover/health/probe/proc_text.h"
+
+namespace drover::inline v1::health {
+namespace {
+
+constexpr std::size_t kMostThreads = 1024;    // of one process
+constexpr std::size_t kThreadsWithPlace = 8;  // of which the kernel function is read even when they are not in D
+constexpr std::size_t kMostDescriptors = 65'536;
+
+std::optional<bool> listens(const os::HostFolder& folder) {
+  const auto tcp = folder.text("net/tcp", 1U << 20U), tcp6 = folder.text("net/tcp6", 1U << 20U);
+  if (!tcp && !tcp6) return std::nullopt;
+  std::vector<std::uint64_t> inodes = parse_listening(tcp.value_or(std::string()));
+  const std::vector<std::uint64_t> more = parse_listening(tcp6.value_or(std::string()));
+  inodes.insert(inodes.end(), more.begin(), more.end());
+  if (inodes.empty()) return false;
+  std::sort(inodes.begin(), inodes.end());
+  const os::HostFolder descriptors(folder, "fd");
+  const auto names = descriptors.names(kMostDescriptors);
+  if (!names) return std::nullopt;
+  for (const std::string& name : *names) {
+    const auto inode = socket_inode(descriptors.link(name.c_str()).value_or("-"));
+    if (inode && std::binary_search(inodes.begin(), inodes.end(), *inode)) return true;
+  }
+  return false;
+}
+
+std::vector<ThreadSample> read_threads(const os::HostFolder& folder, bool& cut) {
+  std::vector<ThreadSample> threads;
+  const os::HostFolder tasks(folder, "task");
+  std::string text;
+  for (const int tid : tasks.numbers()) {
+    if (threads.size() >= kMostThreads) {
+      cut = true;
+      break;
+    }
+    const std::string name = std::to_string(tid);
+    ProcessBrief brief;
+    if (tasks.read((name + "/stat").c_str(), text, 4096) != os::Access::kOk || !parse_stat(text, brief)) continue;
+    ThreadSample thread{tid, brief.state, {}};
+    const bool place = brief.state == 'D' || threads.size() < kThreadsWithPlace;
+    if (place && tasks.read((name + "/wchan").c_str(), text, 256) == os::Access::kOk && text != "0") {
+      thread.waits_in = text.substr(0, text.find('\n'));
+    }
+    threads.push_back(std::move(thread));
+  }
+  return threads;
+}
+
+/// What one process has open; nullopt when that may not be seen.
+std::optional<Holder> holder_of(const os::HostFolder& proc, int pid, bool& unreadable) {
+  const os::HostFolder descriptors(proc, (std::to_string(pid) + "/fd").c_str());
+  const auto names = descriptors.names(kMostDescriptors);
+  unreadable = !names && descriptors.access() != os::Access::kGone;
+  if (!names) return std::nullopt;
+  Holder holder{pid, {}, false};
+  bool control = false;
+  for (const std::string& name : *names) {
+    const std::string link = descriptors.link(name.c_str()).value_or(std::string());
+    if (link.size() < 11 || link.compare(0, 11, "/dev/nvidia") != 0) continue;
+    control = control || is_nvidia_control(link);
+    const auto minor = nvidia_minor(link);
+    if (minor && std::find(holder.minors.begin(), holder.minors.end(), *minor) == holder.minors.end()) {
+      holder.minors.push_back(*minor);
+    }
+  }
+  std::sort(holder.minors.begin(), holder.minors.end());
+  holder.control_only = control && holder.minors.empty();
+  if (holder.minors.empty() && !control) return std::nullopt;
+  return holder;
+}
+
+}  // namespace
+
+void ProcessProbe::list(HostSample& sample) {
+  sample.processes.clear();
+  const std::vector<int> pids = proc_.numbers();
+  sample.processes.reserve(pids.size());
+  std::string name;
+  for (const int pid : pids) {
+    name.assign(std::to_string(pid)).append("/stat");
+    ProcessBrief brief;
+    const os::Access access = proc_.read(name.c_str(), text_, 4096);
+    if (access == os::Access::kDenied) ++sample.unreadable_processes;
+    if (access != os::Access::kOk || !parse_stat(text_, brief) || brief.pid != pid) continue;
+    sample.processes.push_back(std::move(brief));
+  }
+  forget_the_ended(sample);
+}
+
+void ProcessProbe::describe(HostSample& sample, const std::set<int>& pids, bool threads) {
+  for (const int pid : pids) {
+    const ProcessBrief* const brief = find_process(sample, pid);
+    if (brief == nullptr) continue;
+    const os::HostFolder folder(proc_, std::to_string(pid).c_str());
+    ProcessBrief again;
+    if (folder.read("stat", text_, 4096) != os::Access::kOk || !parse_stat(text_, again)) continue;
+    if (again.start_ticks != brief->start_ticks) continue;  // another process has this number now
+    describe_one(sample.details[pid], folder, *brief, threads);
+  }
+}
+
+void ProcessProbe::describe_one(ProcessDetail& detail, const os::HostFolder& folder, const ProcessBrief& brief,
+                                bool threads) {
+  detail = constant_part(folder, brief);
+  if (folder.read("status", text_) == os::Access::kOk) {
+    const StatusFields status = parse_status(text_);
+    detail.uid = status.uid;
+    detail.kill_pending = status.kill_pending;
+    detail.tracer = status.tracer;
+    detail.inner_pid = status.inner_pid;
+  }
+  if (folder.read("io", text_, 4096) == os::Access::kOk) detail.io_bytes = parse_io(text_);
+  if (threads) detail.threads = read_threads(folder, detail.threads_cut);
+}
+
+const ProcessDetail& ProcessProbe::constant_part(const os::HostFolder& folder, const ProcessBrief& brief) {
+  ProcessDetail& known = known_[{brief.pid, brief.start_ticks}];
+  if (known.command.empty()) {  // empty as well while a process is being started
+    known.command = parse_cmdline(folder.text("cmdline").value_or(std::string()));
+    known.cgroup = parse_process_cgroup(folder.text("cgroup").value_or(std::string()));
+    if (const auto environment = folder.text("environ", 1U << 20U)) {
+      known.environment = parse_environ(*environment, job_variables());
+      known.environment_known = true;
+    }
+  }
+  if (!known.listens.value_or(false)) known.listens = listens(folder);
+  return known;
+}
+
+HolderScan ProcessProbe::find_holders(const HostSample& sample) const {
+  HolderScan scan;
+  scan.done = true;
+  for (const ProcessBrief& process : sample.processes) {
+    if (process.state == 'Z' && process.threads <= 1) continue;  // has closed everything
+    bool unreadable = false;
+    if (auto holder = holder_of(proc_, process.pid, unreadable)) scan.holders.push_back(std::move(*holder));
+    if (unreadable) ++scan.unreadable;
+  }
+  return scan;
+}
+
+void ProcessProbe::forget_the_ended(const HostSample& sample) {
+  for (auto at = known_.begin(); at != known_.end();) {
+    const ProcessBrief* const brief = find_process(sample, at->first.first);
+    at = brief != nullptr && brief->start_ticks == at->first.second ? std::next(at) : known_.erase(at);
+  }
+}
+
+}  // namespace drover::inline v1::health

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "drover/health/sample.h"
+#include "drover/os/host_files.h"
+
+namespace drover::inline v1::health {
+
+/// Reads the process table: a line about every process, more about those asked for. Keeps what does not change while a
+/// process lives (command, environment), by pid and start time. One thread at a time.
+class ProcessProbe {
+ public:
+  explicit ProcessProbe(const std::string& root) : proc_(root + "/proc") {}
+
+  /// Fills in `processes`, ascending by pid. A process that ends meanwhile is left out.
+  void list(HostSample& sample);
+
+  /// Fills in `details` of these, as far as they are in `processes`; each is read through one open folder, and dropped
+  /// when its start time shows that the number was used again. `threads`: looks at each thread too.
+  void describe(HostSample& sample, const std::set<int>& pids, bool threads);
+
+  /// Who has device files of NVIDIA GPUs open, among all processes. Dear: it reads every descriptor's link.
+  HolderScan find_holders(const HostSample& sample) const;
+
+ private:
+  using Key = std::pair<int, std::uint64_t>;  // pid and start time
+
+  void describe_one(ProcessDetail& detail, const os::HostFolder& folder, const ProcessBrief& brief, bool threads);
+  const ProcessDetail& constant_part(const os::HostFolder& folder, const ProcessBrief& brief);
+  void forget_the_ended(const HostSample& sample);
+
+  os::HostFolder proc_;
+  std::string text_;  ///< read buffer
+  std::map<Key, ProcessDetail> known_;
+};
+
+}  // namespace drover::inline v1::health

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "drover/health/rules/rules.h"
+
+namespace drover::inline v1::health {
+
+std::optional<double> Subject::memory() const {
+  std::optional<double> sum;
+  for (const On& on : gpus) {
+    if (on.row->memory.ok()) sum = sum.value_or(0) + static_cast<double>(on.row->memory.value);
+  }
+  return sum;
+}
+
+std::vector<Subject> subjects(const Scene& scene) {
+  std::map<int, Subject> found;
+  for (const GpuSample& gpu : scene.last.driver.gpus) {
+    const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
+    if (track == nullptr) continue;
+    for (const GpuProcessRow& row : gpu.rows) {
+      const ProcessKey key = key_of(scene.last.host, row.pid);
+      const HoldTrack* const hold = scene.tracker.hold(gpu.uuid, key);
+      if (hold == nullptr) continue;
+      Subject& subject = found[row.pid];
+      subject.pid = row.pid;
+      subject.brief = find_process(scene.last.host, row.pid);
+      subject.detail = find_detail(scene.last.host, row.pid);
+      subject.track = scene.tracker.process(key);
+      subject.gpus.push_back({&gpu, &row, hold, track});
+    }
+  }
+  std::vector<Subject> result;
+  for (auto& [pid, subject] : found) {
+    if (subject.detail != nullptr) subject.job = job_of(*subject.detail);
+    if (subject.brief != nullptr) subject.kind = kind_of(scene.last.host, *subject.brief, subject.detail);
+    result.push_back(std::move(subject));
+  }
+  return result;
+}
+
+std::vector<int> unlisted_holders(const Scene& scene, const GpuSample& gpu) {
+  std::vector<int> pids;
+  const Reading minor = gpu[Metric::kMinor];
+  if (!minor.ok()) return pids;
+  const HostSample& host = scene.last.host;
+  for (const Holder& holder : scene.holders.holders) {
+    const auto& open = holder.minors;
+    if (std::find(open.begin(), open.end(), static_cast<int>(minor.value)) == open.end()) continue;
+    const auto same = [&](const GpuProcessRow& row) { return row.pid == holder.pid; };
+    if (std::any_of(gpu.rows.begin(), gpu.rows.end(), same)) continue;
+    const ProcessBrief* const brief = find_process(host, holder.pid);
+    if (brief == nullptr || kind_of(host, *brief, find_detail(host, holder.pid)) == Kind::kSystem) continue;
+    pids.push_back(holder.pid);
+  }
+  return pids;
+}
+
+Finding about(const Scene& scene, Rule rule, const Subject& subject, const char* verdict) {
+  Finding finding;
+  finding.rule = rule;
+  finding.verdict = verdict;
+  finding.pid = subject.pid;
+  if (!subject.gpus.empty()) {
+    finding.gpu = subject.gpus.front().gpu->index;
+    finding.gpu_uuid = subject.gpus.front().gpu->uuid;
+  }
+  if (const auto bytes = subject.memory()) finding.memory_bytes = static_cast<std::uint64_t>(*bytes);
+  finding.job = subject.job.label;
+  if (subject.job.rank) finding.job += (finding.job.empty() ? "rank " : ", rank ") + std::to_string(*subject.job.rank);
+  if (subject.detail != nullptr) {
+    finding.command = subject.detail->command;
+    if (subject.detail->uid) finding.user = scene.user(*subject.detail->uid);
+  }
+  if (subject.brief != nullptr) {
+    if (finding.command.empty()) finding.command = "[" + subject.brief->name + "]";
+    finding.age_s = subject.age(scene.last.at);
+  }
+  return finding;
+}
+
+Finding about(Rule rule, const GpuSample& gpu, const char* verdict) {
+  Finding finding;
+  finding.rule = rule;
+  finding.verdict = verdict;
+  finding.gpu = gpu.index;
+  finding.gpu_uuid = gpu.uuid;
+  return finding;
+}
+
+void grade(const Scene& scene, Finding& finding, double held_s, double enough_s, Severity severity,
+           Confidence confidence, int looks) {
+  finding.held_s = held_s;
+  const bool enough = held_s >= enough_s && looks >= scene.limits[Limit::kConfirm];
+  finding.severity = enough ? severity : Severity::kInfo;
+  finding.confidence = enough ? confidence : Confidence::kLow;
+  if (enough) return;
+  // Between two looks of a window lies a part of it, so the window to ask for is a little longer.
+  const double minutes = enough_s / 60;
+  const std::string window = minutes < 1 ? std::to_string(static_cast<int>(enough_s * 1.2 + 1)) + "s"
+                                         : std::to_string(static_cast<int>(minutes * 1.05 + 1)) + "m";
+  finding.not_because.push_back((scene.once
+                                     ? "not judged: a single look; run with --window "
+                                     : "not judged: seen for " + duration_text(held_s) + " only; run with --window ") +
+                                window + ", or repeatedly with --history");
+}
+
+void advise_asking(Finding& finding, const Job& job) {
+  const std::string who = finding.user.empty() ? "the owner" : finding.user;
+  std::string ask = "ask " + who + " first";
+  if (job.scheduler == "slurm") ask += "; end it by the scheduler: scancel " + job.id;
+  if (job.scheduler == "kubernetes") ask += "; end it by the scheduler: kubectl delete pod (uid " + job.id + ")";
+  if (job.scheduler == "docker") ask += "; end it by its engine: docker stop " + job.id;
+  if (job.scheduler == "systemd") ask += "; end it by its unit: systemctl stop " + job.id;
+  finding.action.push_back(std::move(ask));
+}
+
+void advise_evidence(Finding& finding, int pid, bool ranked) {
+  const std::string number = std::to_string(pid);
+  finding.action.push_back("keep evidence: py-spy dump --pid " + number + "; cat /proc/" + number +
+                           "/task/*/wchan; gdb -p " + number + " -batch -ex 'thread apply all bt'");
+  if (ranked) {
+    finding.action.emplace_back(
+        "ask NCCL itself (2.24 and later): ncclras, or port 28028 of the node; next time set "
+        "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 "
+        "and TORCH_NCCL_DUMP_ON_TIMEOUT=1");
+  }
+}
+
+std::string pid_list(const std::vector<int>& pids) {
+  std::string text;
+  for (const int pid : pids) text += (text.empty() ? "" : " ") + std::to_string(pid);
+  return text;
+}
+
+void advise_ending(Finding& finding, int launcher, const std::vector<int>& pids) {
+  const std::string first = launcher > 0 ? std::to_string(launcher) + " (the launcher)" : pid_list(pids);
+  finding.action.push_back("then kill -TERM " + first + ", wait 30 s, then kill -INT");
+  finding.action.push_back("only if it still lives: kill -KILL " + pid_list(pids) + ", these and no others");
+}
+
+namespace {
+
+/// In a container the driver may list the machine's pids, and a number that fits by chance would be the wrong process.
+void replace_killing(Finding& finding) {
+  const auto kills = [](const std::string& step) { return step.find("kill -") != step.npos; };
+  if (std::erase_if(finding.action, kills) == 0) return;
+  finding.action.emplace_back("end it from the machine itself: in a container these pids may be other processes'");
+}
+
+}  // namespace
+
+std::vector<Finding> judge(const Scene& scene) {
+  std::vector<Finding> findings;
+  judge_driver(scene, findings);
+  const std::vector<Subject> all = subjects(scene);
+  judge_stuck(scene, all, findings);
+  judge_jobs(scene, all, findings);
+  judge_memory(scene, findings);
+  if (scene.container) {
+    for (Finding& finding : findings) replace_killing(finding);
+  }
+  return findings;
+}
+
+}  // namespace drover::inline v1::health

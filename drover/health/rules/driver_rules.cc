@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "drover/health/rules/rules.h"
+
+namespace drover::inline v1::health {
+namespace {
+
+using enum Limit;
+
+/// What NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors) says about the common ones, in short.
+struct Xid {
+  std::uint64_t number;
+  Severity severity;
+  const char* meaning;
+};
+constexpr std::array kXids = {Xid{13, Severity::kInfo, "an application's illegal access"},
+                              Xid{31, Severity::kInfo, "an application's page fault"},
+                              Xid{43, Severity::kInfo, "an application's kernel was stopped"},
+                              Xid{45, Severity::kInfo, "a channel was removed while its application ended"},
+                              Xid{48, Severity::kCritical, "a double-bit memory error"},
+                              Xid{62, Severity::kCritical, "the power management unit halted"},
+                              Xid{63, Severity::kWarning, "a row was remapped"},
+                              Xid{64, Severity::kCritical, "remapping a row failed"},
+                              Xid{74, Severity::kCritical, "an NVLink error"},
+                              Xid{79, Severity::kCritical, "the GPU has fallen off the bus"},
+                              Xid{92, Severity::kWarning, "many corrected memory errors"},
+                              Xid{94, Severity::kWarning, "a memory error that was contained to one application"},
+                              Xid{95, Severity::kCritical, "a memory error that was not contained"},
+                              Xid{119, Severity::kCritical, "the GPU's system processor does not answer"},
+                              Xid{120, Severity::kCritical, "the GPU's system processor failed"},
+                              Xid{140, Severity::kCritical, "an uncorrected memory error"},
+                              Xid{154, Severity::kWarning, "the recovery action changed"}};
+
+const Xid* find_xid(std::uint64_t number) {
+  const auto at = std::find_if(kXids.begin(), kXids.end(), [&](const Xid& xid) { return xid.number == number; });
+  return at == kXids.end() ? nullptr : &*at;
+}
+
+std::string recovery_text(std::uint64_t action) {
+  static constexpr std::array<const char*, 8> kTexts = {"none",
+                                                        "reset the GPU",
+                                                        "reboot the node",
+                                                        "drain peer to peer",
+                                                        "drain and reset",
+                                                        "the GPU is unavailable",
+                                                        "reset the bus",
+                                                        "reboot the system"};
+  return std::to_string(action) + (action < kTexts.size() ? std::string(" (") + kTexts[action] + ")" : "");
+}
+
+std::string hex_list(const std::set<std::uint64_t>& xids) {
+  std::string text;
+  for (const std::uint64_t xid : xids) {
+    const Xid* const known = find_xid(xid);
+    text += (text.empty() ? "Xid " : ", Xid ") + std::to_string(xid);
+    if (known != nullptr) text += std::string(" (") + known->meaning + ")";
+  }
+  return text;
+}
+
+void raise(Finding& finding, Severity severity, std::string why) {
+  finding.severity = std::max(finding.severity, severity);
+  finding.because.push_back(std::move(why));
+}
+
+bool answered(const GpuSample& gpu, int code) {
+  return gpu.processes.code == code || std::any_of(gpu.readings.begin(), gpu.readings.end(),
+                                                   [&](const Reading& reading) { return reading.code == code; });
+}
+
+void advise_reset(Finding& finding, const GpuSample& gpu) {
+  const std::string index = std::to_string(gpu.index);
+  finding.action.emplace_back(
+      "read the kernel's log: dmesg | grep -i -e xid -e nvrm; the numbers: docs.nvidia.com/deploy/xid-errors");
+  finding.action.push_back(
+      "drain the node; when nobody uses the GPU (all peers of an NVSwitch together): nvidia-smi --gpu-reset -i " +
+      index + ", as root; if that fails, reboot");
+}
+
+void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& findings) {
+  Finding finding = about(Rule::kR1, gpu, "FAULT");
+  if (!gpu.stuck_in.empty()) {
+    raise(finding, Severity::kCritical, "the driver did not answer within its deadline (in " + gpu.stuck_in + ")");
+    finding.limits.push_back(scene.limits.text(kR1Call));
+  }
+  if (answered(gpu, Reading::kGpuLost)) raise(finding, Severity::kCritical, "the driver says that the GPU is lost");
+  if (answered(gpu, Reading::kResetRequired))
+    raise(finding, Severity::kCritical, "the driver says that the GPU needs a reset");
+  const Reading recovery = gpu[Metric::kRecoveryAction];
+  if (recovery.ok() && recovery.value != 0) {
+    raise(finding, Severity::kCritical, "the driver asks for recovery action " + recovery_text(recovery.value));
+  }
+  if (gpu[Metric::kRemapFailed].ok() && gpu[Metric::kRemapFailed].value != 0) {
+    raise(finding, Severity::kCritical, "remapping a memory row failed");
+  }
+  if (gpu[Metric::kRemapPending].ok() && gpu[Metric::kRemapPending].value != 0) {
+    raise(finding, Severity::kWarning, "a memory row waits to be remapped at the next reset");
+  }
+  const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
+  if (track != nullptr && !track->xids.empty()) {
+    Severity worst = Severity::kInfo;
+    for (const std::uint64_t xid : track->xids) {
+      const Xid* const known = find_xid(xid);
+      worst = std::max(worst, known != nullptr ? known->severity : Severity::kInfo);
+    }
+    raise(finding, worst, hex_list(track->xids) + " arrived while watching");
+  }
+  if (finding.because.empty()) return;
+  if (finding.severity == Severity::kInfo) finding.verdict = "XID OF AN APPLICATION";
+  if (finding.severity == Severity::kWarning) finding.verdict = "DEGRADED";
+  finding.confidence = Confidence::kHigh;
+  if (finding.severity >= Severity::kWarning) advise_reset(finding, gpu);
+  findings.push_back(std::move(finding));
+}
+
+/// Without the driver: a device that nobody can look at is unknown; one that hangs is a fault.
+void judge_state(const Scene& scene, std::vector<Finding>& findings) {
+  const DriverSample& driver = scene.last.driver;
+  const DriverState state = driver.state;
+  if (state == DriverState::kOk || state == DriverState::kNoGpu || state == DriverState::kAsleep) return;
+  Finding finding;
+  const bool hangs = state == DriverState::kNotAnswering;
+  finding.rule = hangs ? Rule::kR1 : Rule::kG0;
+  finding.verdict = hangs ? "DRIVER DOES NOT ANSWER" : "CANNOT SEE THE GPUS";
+  finding.severity = !hangs ? Severity::kUnknown : driver.uninterruptible ? Severity::kCritical : Severity::kWarning;
+  finding.confidence = !hangs ? Confidence::kNone : driver.uninterruptible ? Confidence::kHigh : Confidence::kLow;
+  finding.because.push_back(driver.problem);
+  if (hangs) {
+    finding.limits.push_back(scene.limits.text(kR1Call));
+    finding.action.emplace_back("read the kernel's log: dmesg | grep -i -e xid -e nvrm");
+    finding.action.emplace_back(
+        "a driver that hangs is ended by a reset of the GPU or a reboot only; drain the node first");
+  }
+  findings.push_back(std::move(finding));
+}
+
+/// G0: there is something to judge, and no way to judge it.
+void judge_gate(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& findings) {
+  const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
+  if (track == nullptr || track->cannot_judge.empty() || !gpu.stuck_in.empty() || answered(gpu, Reading::kGpuLost))
+    return;
+  const double enough =
+      std::max(scene.limits[kR8Vram], scene.limits[kR8VramShare] * gpu[Metric::kMemoryTotal].number().value_or(0));
+  double held = gpu[Metric::kMemoryUsed].number().value_or(0);
+  for (const GpuProcessRow& row : gpu.rows) held = std::max(held, row.memory.number().value_or(enough));
+  if (held < enough) return;  // nobody holds enough to matter
+  Finding finding = about(Rule::kG0, gpu, "CANNOT JUDGE");
+  finding.severity = Severity::kUnknown;
+  finding.because.push_back(track->cannot_judge);
+  finding.not_because.emplace_back("whether its processes are idle, spinning or blocked is not known");
+  if (scene.container) finding.action.emplace_back("run it on the machine itself, outside the container");
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void judge_driver(const Scene& scene, std::vector<Finding>& findings) {
+  judge_state(scene, findings);
+  for (const GpuSample& gpu : scene.last.driver.gpus) {
+    judge_gpu(scene, gpu, findings);
+    judge_gate(scene, gpu, findings);
+  }
+}
+
+namespace {
+
+/// What can and what cannot be said about the memory, and how sure that is.
+void explain_memory(const Scene& scene, const GpuSample& gpu, const GpuTrack& track, Finding& finding) {
+  const auto uses_mps = [](const GpuProcessRow& row) { return (row.uses & kUsesMps) != 0; };
+  const bool mps = std::any_of(gpu.rows.begin(), gpu.rows.end(), uses_mps);
+  const bool often = track.unattributed.hits >= scene.limits[kR9Samples];
+  const bool reserved_known = gpu[Metric::kMemoryReserved].ok();
+  const bool sure = often && !scene.container && !mps && reserved_known;
+  finding.severity = sure ? Severity::kWarning : Severity::kInfo;
+  finding.confidence = sure ? Confidence::kMedium : Confidence::kLow;
+  finding.held_s = track.unattributed.length();
+  finding.because.push_back(bytes_text(gpu[Metric::kMemoryUsed].number().value_or(0)) +
+                            " are used, and the processes that are listed account for " +
+                            bytes_text(unattributed_bytes(gpu)) + " less, in " +
+                            std::to_string(track.unattributed.hits) + " looks");
+  if (!reserved_known) {
+    finding.not_because.emplace_back("what the driver keeps for itself is not known, and may be part of it");
+  }
+  if (scene.container) finding.not_because.emplace_back("processes outside this container are not seen");
+  if (mps) finding.not_because.emplace_back("clients of MPS share memory in ways that are not listed");
+  if (!often) finding.not_because.emplace_back("seen too seldom to say more; run with --window 10s");
+  finding.limits = {scene.limits.text(kR9Vram), scene.limits.text(kR9VramShare), scene.limits.text(kR9Samples)};
+}
+
+void name_hidden(const Scene& scene, const GpuSample& gpu, Finding& finding) {
+  const std::vector<int> hidden = unlisted_holders(scene, gpu);
+  if (!hidden.empty()) {
+    finding.because.push_back("open device files, but not listed: pids " + pid_list(hidden));
+    if (finding.severity == Severity::kWarning) finding.confidence = Confidence::kHigh;
+    if (scene.container) return;
+    finding.action.push_back("ask the owners of pids " + pid_list(hidden) +
+                             " first; often they are left-over data workers of a job that died");
+    advise_ending(finding, 0, hidden);
+  } else if (scene.holders.unreadable > 0) {
+    finding.not_because.push_back(std::to_string(scene.holders.unreadable) +
+                                  " processes may not be looked at; root sees who holds the device");
+    finding.action.emplace_back("run it as root, to see who has the device open");
+  } else if (!scene.container) {
+    finding.action.emplace_back("nobody has the device open: a leak of the driver; reset the GPU when it is free");
+  }
+}
+
+}  // namespace
+
+void judge_memory(const Scene& scene, std::vector<Finding>& findings) {
+  for (const GpuSample& gpu : scene.last.driver.gpus) {
+    const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
+    const double rest = unattributed_bytes(gpu);
+    if (track == nullptr || !track->unattributed.holds() || rest < 0 || !gpu.stuck_in.empty()) continue;
+    Finding finding = about(Rule::kR9, gpu, "UNATTRIBUTED MEMORY");
+    finding.memory_bytes = static_cast<std::uint64_t>(rest);
+    explain_memory(scene, gpu, *track, finding);
+    name_hidden(scene, gpu, finding);
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace drover::inline v1::health

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "drover/health/sample.h"
+
+/// Who a process is: its job and its kind. Pure.
+namespace drover::inline v1::health {
+
+/// What the environment and the cgroup say about the job.
+struct Job {
+  std::string label;      ///< "slurm 4711", "docker 3f2a9c…", "pod 12ab…", "unit jupyter.service"; empty: none
+  std::string scheduler;  ///< "slurm", "kubernetes", "docker", "systemd" or empty
+  std::string id;
+  std::optional<int> rank, world_size, local_world_size;
+  std::string group;  ///< equal for the ranks of one job; empty without a rank
+
+  bool ranked() const noexcept { return rank.has_value(); }
+};
+Job job_of(const ProcessDetail& detail);
+
+enum class Kind { kPlain, kNotebook, kServer, kStopped, kDebugged, kSystem };
+const char* to_text(Kind kind) noexcept;
+
+/// kSystem: a display server, MPS, the vendor's daemons: what holds memory by design. A notebook or server counts also
+/// when it is an ancestor; a listening port makes a server only of what is no rank of a job.
+Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail* detail);
+
+/// Whether it is a reaper that orphans get as their parent: systemd, tini and the like, and pid 1, which in a container
+/// may also be the very launcher. A parent that /proc does not show lives all the same.
+bool is_reaper(const HostSample& host, int pid, bool container);
+
+/// Whether it starts and watches the ranks of a job: torchrun, mpirun and the like. A shell does not.
+bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail);
+
+/// Seconds since it was started.
+double age_of(const ProcessBrief& process, double now);
+
+/// Whether a kernel function belongs to the GPU driver, or to storage.
+bool waits_in_driver(const std::string& function);
+bool waits_in_storage(const std::string& function);
+
+}  // namespace drover::inline v1::health

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drover/health/report.h"
+#include "drover/health/rules/identity.h"
+#include "drover/health/rules/tracker.h"
+#include "drover/health/sample.h"
+#include "drover/health/thresholds.h"
+
+namespace drover::inline v1::health {
+
+/// All that a verdict may depend on. Refers to its parts.
+struct Scene {
+  const Sample& last;
+  const Tracker& tracker;
+  const HolderScan& holders;
+  const Thresholds& limits;
+  bool once = true;
+  bool container = false;
+  double window_s = 0;
+  std::function<std::string(std::uint32_t)> user;
+};
+
+/// Findings of all rules, the worst first. One process gets one verdict about what it does: the most specific.
+std::vector<Finding> judge(const Scene& scene);
+
+/// A process on GPUs, with all that is known about it.
+struct Subject {
+  int pid = 0;
+  const ProcessBrief* brief = nullptr;  ///< nullptr: it is not in the table
+  const ProcessDetail* detail = nullptr;
+  const ProcessTrack* track = nullptr;
+  Job job;
+  Kind kind = Kind::kPlain;
+  struct On {
+    const GpuSample* gpu;
+    const GpuProcessRow* row;
+    const HoldTrack* hold;
+    const GpuTrack* track;
+  };
+  std::vector<On> gpus;  ///< in order of index
+
+  std::optional<double> memory() const;  ///< on all GPUs; nullopt when none tells
+  double age(double now) const { return brief != nullptr ? age_of(*brief, now) : 0; }
+};
+
+/// The processes on GPUs, by pid.
+std::vector<Subject> subjects(const Scene& scene);
+
+// The rules, a file a family. Each appends what it finds.
+void judge_driver(const Scene& scene, std::vector<Finding>& findings);                                  // R1, G0
+void judge_memory(const Scene& scene, std::vector<Finding>& findings);                                  // R9
+void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);  // R2, R3, R4
+void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);   // R5 to R8
+void judge_host(const Report& report, const Thresholds& limits, std::vector<Finding>& findings);
+
+/// Who has this GPU's device file open and is not in the driver's list; the vendor's own daemons are left out.
+std::vector<int> unlisted_holders(const Scene& scene, const GpuSample& gpu);
+
+/// A finding about a process, or about a GPU, with who and what filled in.
+Finding about(const Scene& scene, Rule rule, const Subject& subject, const char* verdict);
+Finding about(Rule rule, const GpuSample& gpu, const char* verdict);
+
+/// For a condition that needs time: a warning only when it held for `enough`; a single look says which window tells
+/// more.
+void grade(const Scene& scene, Finding& finding, double held_s, double enough_s, Severity severity,
+           Confidence confidence, int looks = std::numeric_limits<int>::max());
+
+// Advice, in the order in which it is to be followed.
+void advise_asking(Finding& finding, const Job& job);
+void advise_evidence(Finding& finding, int pid, bool ranked);
+/// `launcher`: 0 when there is none; `pids`: all that may have to be killed in the end.
+void advise_ending(Finding& finding, int launcher, const std::vector<int>& pids);
+std::string pid_list(const std::vector<int>& pids);
+
+}  // namespace drover::inline v1::health

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/rules/tracker.h"
+
+#include <algorithm>
+
+#include "drover/health/rules/identity.h"
+#include "drover/os/host_files.h"
+
+namespace drover::inline v1::health {
+namespace {
+
+using enum Limit;
+
+constexpr int kMostAncestors = 64;
+constexpr double kForget = 24 * 3600;  // what was not seen for so long is dropped
+
+const ProcessBrief* find_in(const std::vector<ProcessBrief>& table, int pid) noexcept {
+  const auto at = std::lower_bound(table.begin(), table.end(), pid,
+                                   [](const ProcessBrief& process, int wanted) { return process.pid < wanted; });
+  return at != table.end() && at->pid == pid ? &*at : nullptr;
+}
+
+bool asleep(const ProcessBrief& brief, const ProcessDetail& detail) {
+  if (brief.state != 'S') return false;
+  return std::all_of(detail.threads.begin(), detail.threads.end(),
+                     [](const ThreadSample& thread) { return thread.state == 'S'; });
+}
+
+}  // namespace
+
+ProcessKey key_of(const HostSample& host, int pid) noexcept {
+  const ProcessBrief* const process = find_process(host, pid);
+  return {pid, process != nullptr ? process->start_ticks : 0};
+}
+
+void Tracker::add(const Sample& sample, bool container, const std::function<bool(int)>& exists) {
+  add_cpu(sample);
+  for (const auto& [pid, detail] : sample.host.details) {
+    const ProcessBrief* const brief = find_process(sample.host, pid);
+    if (brief != nullptr) add_process(sample, *brief, detail);
+  }
+  for (const GpuSample& gpu : sample.driver.gpus) add_gpu(sample, gpu, container, exists);
+  forget(sample.at);
+  before_ = sample.host.processes;
+  last_at_ = sample.at;
+}
+
+/// What each process and its descendants used since the last look. Those that are new count from their start.
+void Tracker::add_cpu(const Sample& sample) {
+  cpu_delta_.clear();
+  if (last_at_ < 0) return;
+  const double tick = 1 / os::clock_ticks();
+  for (const ProcessBrief& process : sample.host.processes) {
+    const ProcessBrief* const old = find_in(before_, process.pid);
+    const bool same = old != nullptr && old->start_ticks == process.start_ticks;
+    const std::uint64_t base = same ? old->cpu_ticks : 0;
+    if (process.cpu_ticks <= base) continue;
+    const double delta = static_cast<double>(process.cpu_ticks - base) * tick;
+    const ProcessBrief* at = &process;
+    for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
+      cpu_delta_[at->pid] += delta;
+      at = at->parent > 1 ? find_process(sample.host, at->parent) : nullptr;
+    }
+  }
+}
+
+void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const ProcessDetail& detail) {
+  ProcessTrack& track = processes_[{brief.pid, brief.start_ticks}];
+  const double from = track.seen >= 0 ? track.seen : sample.at;
+  const double seconds = sample.at - from;
+  const double gap = limits_[kGap];
+  const int clear = static_cast<int>(limits_[kClear]);
+  const auto add = [&](Streak& streak, Holds answer, double begin) {
+    streak.add(begin, sample.at, answer, gap, clear);
+  };
+
+  track.io_known = detail.io_bytes.has_value();
+  track.io_rate = -1;
+  if (detail.io_bytes && seconds > 0) {
+    const std::uint64_t more = *detail.io_bytes > track.io_bytes ? *detail.io_bytes - track.io_bytes : 0;
+    track.io_rate = static_cast<double>(more) / seconds;
+  }
+  track.io_bytes = detail.io_bytes.value_or(track.io_bytes);
+  if (seconds > 0) {
+    // In a run that goes on, with all descendants; after another run only what the process itself used.
+    const auto found = cpu_delta_.find(brief.pid);
+    const double own = static_cast<double>(brief.cpu_ticks) / os::clock_ticks();
+    const double used =
+        last_at_ >= 0 ? (found != cpu_delta_.end() ? found->second : 0) : std::max(0.0, own - track.cpu_seconds);
+    track.cpu_share = used / seconds;
+    track.measured = true;
+    const double tick = 1 / os::clock_ticks() / seconds;  // the clock's grain must not make a sleeper busy
+    const bool silent = track.io_rate <= limits_[kR7Io];
+    add(track.calm, track.cpu_share <= limits_[kR8Cpu] + tick ? Holds::kYes : Holds::kNo, from);
+    const bool blocked = track.cpu_share <= limits_[kR7Cpu] + tick && silent && asleep(brief, detail);
+    add(track.blocked, blocked ? Holds::kYes : Holds::kNo, from);
+  }
+  track.cpu_seconds = static_cast<double>(brief.cpu_ticks) / os::clock_ticks();
+  add(track.killed, detail.kill_pending ? Holds::kYes : Holds::kNo, sample.at);
+  add(track.defunct, brief.state == 'Z' ? Holds::kYes : Holds::kNo, sample.at);
+  // Where the threads were not looked at, the state of the first one is known all the same.
+  if (!detail.threads.empty()) {
+    add_stuck(track, sample.at, detail.threads);
+  } else if (brief.state == 'D') {
+    add_stuck(track, sample.at, {{brief.pid, 'D', {}}});
+  }
+  track.seen = sample.at;
+}
+
+/// The same thread must be uninterruptible in every look: different ones that wait for a disk in turn are at work.
+void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<ThreadSample>& threads) {
+  std::vector<int> stuck;
+  std::string place;
+  const std::vector<int>& before = track.stuck_threads;
+  for (const ThreadSample& thread : threads) {
+    if (thread.state != 'D') continue;
+    if (track.stuck.holds() && std::find(before.begin(), before.end(), thread.tid) == before.end()) continue;
+    stuck.push_back(thread.tid);
+    if (place.empty() || waits_in_driver(thread.waits_in)) place = thread.waits_in;
+  }
+  const bool moved = track.io_rate > limits_[kR7Io] && !waits_in_driver(place);
+  const Holds answer = stuck.empty() || moved ? Holds::kNo : Holds::kYes;
+  track.stuck.add(at, at, answer, limits_[kGap], static_cast<int>(limits_[kClear]));
+  if (answer == Holds::kYes) {
+    track.stuck_in = place;
+    track.in_driver = waits_in_driver(place);
+    track.in_storage = !track.in_driver && waits_in_storage(place);
+  }
+  track.stuck_threads = std::move(stuck);
+}
+
+void Tracker::forget(double now) {
+  const auto old = [&](const auto& entry) { return now - entry.second.seen > kForget; };
+  std::erase_if(processes_, old);
+  std::erase_if(holds_, old);
+}
+
+std::set<int> Tracker::watched() const {
+  std::set<int> pids;
+  for (const auto& [key, track] : processes_) {
+    if (track.seen == last_at_) pids.insert(key.first);
+  }
+  return pids;
+}
+
+const ProcessTrack* Tracker::process(const ProcessKey& key) const noexcept {
+  const auto at = processes_.find(key);
+  return at == processes_.end() ? nullptr : &at->second;
+}
+
+const HoldTrack* Tracker::hold(const std::string& gpu, const ProcessKey& key) const noexcept {
+  const auto at = holds_.find({gpu, key});
+  return at == holds_.end() ? nullptr : &at->second;
+}
+
+const GpuTrack* Tracker::gpu(const std::string& uuid) const noexcept {
+  const auto at = gpus_.find(uuid);
+  return at == gpus_.end() ? nullptr : &at->second;
+}
+
+}  // namespace drover::inline v1::health

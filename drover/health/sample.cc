@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/sample.h"
+
+#include <algorithm>
+
+namespace drover::inline v1::health {
+
+std::string Reading::why() const {
+  switch (code) {
+    case kOk:
+      return {};
+    case kNotAsked:
+      return "not asked";
+    case kNoValue:
+    case kNotSupported:
+      return "not supported by this GPU or driver";
+    case kNoPermission:
+      return "needs root";
+    case kNotFound:
+      return "no samples";
+    case kNoFunction:
+      return "this driver has no such function";
+    case kGpuLost:
+      return "the GPU is lost";
+    case kResetRequired:
+      return "the GPU needs a reset";
+    default:
+      return "the driver's error " + std::to_string(code);
+  }
+}
+
+const char* metric_name(Metric metric) noexcept {
+  static constexpr std::array<const char*, kMetrics> kNames = {"memory_total_bytes",
+                                                               "memory_used_bytes",
+                                                               "memory_reserved_bytes",
+                                                               "util_cores_percent",
+                                                               "util_memory_percent",
+                                                               "power_mw",
+                                                               "power_limit_mw",
+                                                               "energy_mj",
+                                                               "temperature_c",
+                                                               "clock_cores_mhz",
+                                                               "clock_memory_mhz",
+                                                               "clock_reasons",
+                                                               "pcie_send_kbs",
+                                                               "pcie_receive_kbs",
+                                                               "pcie_replays",
+                                                               "nvlink_send_kib",
+                                                               "nvlink_receive_kib",
+                                                               "ecc_uncorrected",
+                                                               "remap_pending",
+                                                               "remap_failed",
+                                                               "recovery_action",
+                                                               "mig",
+                                                               "minor"};
+  return kNames[static_cast<std::size_t>(metric)];
+}
+
+const ProcessBrief* find_process(const HostSample& host, int pid) noexcept {
+  const auto at = std::lower_bound(host.processes.begin(), host.processes.end(), pid,
+                                   [](const ProcessBrief& process, int wanted) { return process.pid < wanted; });
+  return at != host.processes.end() && at->pid == pid ? &*at : nullptr;
+}
+
+const ProcessDetail* find_detail(const HostSample& host, int pid) noexcept {
+  const auto at = host.details.find(pid);
+  return at == host.details.end() ? nullptr : &at->second;
+}
+
+const std::vector<std::string>& job_variables() {
+  static const std::vector<std::string> names = {"RANK",
+                                                 "LOCAL_RANK",
+                                                 "WORLD_SIZE",
+                                                 "LOCAL_WORLD_SIZE",
+                                                 "MASTER_ADDR",
+                                                 "MASTER_PORT",
+                                                 "SLURM_JOB_ID",
+                                                 "SLURM_STEP_ID",
+                                                 "SLURM_PROCID",
+                                                 "SLURM_STEP_NUM_TASKS",
+                                                 "OMPI_COMM_WORLD_RANK",
+                                                 "PMI_RANK",
+                                                 "OMPI_COMM_WORLD_SIZE",
+                                                 "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                                 "TORCHELASTIC_RUN_ID",
+                                                 "KUBERNETES_SERVICE_HOST",
+                                                 "CUDA_MPS_PIPE_DIRECTORY"};
+  return names;
+}
+
+}  // namespace drover::inline v1::health

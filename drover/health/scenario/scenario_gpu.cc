@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/scenario/scenario_gpu.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace drover::inline v1::health {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr int kForeign = 700'000;  // how far the pids of another namespace are off
+
+double sum_of(const Thing& thing, const char* name) {
+  const auto at = thing.sums.find(name);
+  return at == thing.sums.end() ? 0 : at->second;
+}
+
+void set(GpuSample& sample, const Thing& gpu, Metric metric, double value, int otherwise = Reading::kOk) {
+  const int code = code_of(gpu, metric, otherwise);
+  sample[metric] = {code, code == Reading::kOk ? static_cast<std::uint64_t>(std::max(0.0, value)) : 0};
+}
+
+void set_memory(GpuSample& sample, const World& world, const Thing& gpu) {
+  double used = gpu.number("extra") * kGiB;
+  for (const Thing* const on : world.all("on")) {
+    if (on->id == gpu.id && on->number("ended") == 0) used += on->number("vram") * kGiB;
+  }
+  set(sample, gpu, Metric::kMemoryTotal, gpu.number("total", 80) * kGiB);
+  set(sample, gpu, Metric::kMemoryUsed, used);
+  set(sample, gpu, Metric::kMemoryReserved, 0.5 * kGiB, gpu.number("v1") != 0 ? Reading::kNoFunction : Reading::kOk);
+}
+
+void set_processes(GpuSample& sample, const World& world, const Thing& gpu) {
+  sample.processes = {static_cast<int>(gpu.number("list", gpu.number("lost") != 0 ? Reading::kGpuLost : 0)), 0};
+  bool active = false;
+  for (const Thing* const on : world.all("on")) {
+    if (on->id != gpu.id || on->number("ended") != 0) continue;
+    std::uint32_t uses = 0;
+    for (const char c : on->text("uses", "C")) uses |= c == 'G' ? kUsesGraphics : c == 'M' ? kUsesMps : kUsesCompute;
+    const bool unknown = on->text("vram") == "na";
+    const Reading memory{unknown ? Reading::kNoValue : Reading::kOk,
+                         unknown ? 0 : static_cast<std::uint64_t>(on->number("vram") * kGiB)};
+    if (sample.processes.ok()) sample.rows.push_back({on->other, uses, memory});
+    const auto cores = static_cast<std::uint32_t>(on->number("sm")),
+               busy = static_cast<std::uint32_t>(on->number("mem"));
+    if (cores == 0 && busy == 0) continue;
+    active = true;
+    sample.active.push_back({on->other + (gpu.number("foreign") != 0 ? kForeign : 0), cores, busy});
+  }
+  const int code = static_cast<int>(gpu.number("activity", sample.processes.ok() ? 0 : sample.processes.code));
+  sample.activity = {code != 0 || active ? code : Reading::kNotFound, 0};
+  if (code != 0) sample.active.clear();
+  std::sort(sample.rows.begin(), sample.rows.end(),
+            [](const GpuProcessRow& a, const GpuProcessRow& b) { return a.pid < b.pid; });
+}
+
+/// Of the whole GPU: what is set, else the sum of its processes.
+double utilization(const World& world, const Thing& gpu, const char* key, const char* of_process) {
+  if (gpu.has(key)) return gpu.number(key);
+  double sum = 0;
+  for (const Thing* const on : world.all("on")) {
+    if (on->id == gpu.id && on->number("ended") == 0) sum += on->number(of_process);
+  }
+  return std::min(sum, 100.0);
+}
+
+}  // namespace
+
+int code_of(const Thing& gpu, Metric metric, int otherwise) {
+  const std::string key = std::string("code.") + metric_name(metric);
+  if (gpu.has(key)) return static_cast<int>(gpu.number(key));
+  if (gpu.number("lost") != 0) return Reading::kGpuLost;
+  return otherwise;
+}
+
+GpuSample gpu_of(const World& world, const Thing& gpu) {
+  GpuSample sample;
+  sample.index = gpu.id;
+  sample.name = gpu.text("name", "NVIDIA A100-SXM4-80GB");
+  sample.uuid = gpu.text("uuid", "GPU-0000000" + std::to_string(gpu.id));
+  sample.bus = "00000000:0" + std::to_string(gpu.id + 1) + ":00.0";
+  sample.stuck_in = gpu.text("stuck");
+  if (!sample.stuck_in.empty()) {
+    sample.readings.fill({Reading::kTimeout, 0});
+    sample.processes = sample.activity = {Reading::kTimeout, 0};
+    return sample;
+  }
+  set_memory(sample, world, gpu);
+  set(sample, gpu, Metric::kUtilCores, utilization(world, gpu, "util", "sm"));
+  set(sample, gpu, Metric::kUtilMemory, utilization(world, gpu, "memutil", "mem"));
+  set(sample, gpu, Metric::kPowerMilliwatts, 1e3 * gpu.number("power", 60));
+  set(sample, gpu, Metric::kPowerLimitMilliwatts, 1e3 * gpu.number("limit", 400));
+  set(sample, gpu, Metric::kEnergyMillijoules, 1e9 + 1e3 * sum_of(gpu, "power"));
+  set(sample, gpu, Metric::kTemperature, gpu.number("temp", 40));
+  set(sample, gpu, Metric::kClockCoresMhz, gpu.number("clock", 1410));
+  set(sample, gpu, Metric::kClockMemoryMhz, 1593);
+  set(sample, gpu, Metric::kClockReasons, gpu.number("reasons", 0));
+  set(sample, gpu, Metric::kPcieSendKilobytes, gpu.number("pcie") * 500);  // MB/s, both ways together
+  set(sample, gpu, Metric::kPcieReceiveKilobytes, gpu.number("pcie") * 500);
+  set(sample, gpu, Metric::kPcieReplays, 0);
+  const int links = gpu.has("nvlink") ? Reading::kOk : Reading::kNotSupported;
+  set(sample, gpu, Metric::kNvlinkSendKib, 1000 + sum_of(gpu, "nvlink") * 1e6 / 2048, links);
+  set(sample, gpu, Metric::kNvlinkReceiveKib, 1000 + sum_of(gpu, "nvlink") * 1e6 / 2048, links);
+  set(sample, gpu, Metric::kEccUncorrected, gpu.number("ecc"));
+  set(sample, gpu, Metric::kRemapPending, gpu.number("pending"));
+  set(sample, gpu, Metric::kRemapFailed, gpu.number("failed"));
+  set(sample, gpu, Metric::kRecoveryAction, gpu.number("recovery"));
+  set(sample, gpu, Metric::kMig, gpu.number("mig"));
+  set(sample, gpu, Metric::kMinor, gpu.id);
+  set_processes(sample, world, gpu);
+  if (gpu.has("xid")) sample.xids.push_back(static_cast<std::uint64_t>(gpu.number("xid")));
+  return sample;
+}
+
+}  // namespace drover::inline v1::health

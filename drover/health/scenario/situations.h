@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "drover/health/scenario/scenario.h"
+
+namespace drover::inline v1::health {
+
+// The shipped situations, a family a file: what they are about and nothing else that is wrong. In each family those
+// that must lead to a finding come first.
+std::vector<Situation> fault_situations();   // R1
+std::vector<Situation> stuck_situations();   // R2, R3, R4
+std::vector<Situation> job_situations();     // R5, R6, R7
+std::vector<Situation> idle_situations();    // R8
+std::vector<Situation> memory_situations();  // R9, G0
+
+}  // namespace drover::inline v1::health

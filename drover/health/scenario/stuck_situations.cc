@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/scenario/situations.h"
+
+namespace drover::inline v1::health {
+namespace {
+
+constexpr Situation kAll[] = {
+    {"stuck-in-driver", R"(
+title A training process hangs in the driver, uninterruptible
+window 120
+expect R2 critical 4000
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=nvidia_ioctl
+on 0 4000 vram=30
+)"},
+    {"stuck-thread", R"(
+title Only one thread hangs in the driver; the first one sleeps as usual
+window 120
+expect R2 critical 4000
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" threads=3 tasks=4000:S:futex_wait_queue,4001:D:uvm_va_space_down_write,4002:S:do_epoll_wait
+on 0 4000 vram=30
+)"},
+    {"stuck-place-unknown", R"(
+title Uninterruptible for two minutes, and where is not told
+window 120
+expect R2 warning 4000
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D io=0
+on 0 4000 vram=30
+)"},
+    {"kill-pending", R"(
+title SIGKILL was sent half a minute ago, and the process still lives
+window 30
+expect R2 warning 4000
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=0.1 kill=1
+on 0 4000 vram=30 sm=1
+)"},
+    {"stuck-none-nfs", R"(
+title A process waits for a dead NFS server: not the GPU's fault
+window 120
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=rpc_wait_bit_killable
+on 0 4000 vram=30
+)"},
+    {"stuck-none-vfork", R"(
+title A parent waits in vfork, which looks uninterruptible; it is on no GPU
+window 120
+expect none
+gpu 0
+proc 100 name=make state=D wchan=kernel_clone
+proc 101 ppid=100 name=cc1plus state=R cpu=1
+)"},
+    {"stuck-none-once", R"(
+title Uninterruptible for a moment only
+window 120
+expect none
+gpu 0 power=250 pcie=500
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1 io=1e6
+on 0 4000 vram=30 sm=80 mem=40
+at 40 proc 4000 state=D wchan=nvidia_ioctl
+at 42 proc 4000 state=R wchan=0
+)"},
+    {"stuck-none-disk-readers", R"(
+title Threads wait for the disk in turn and get on with it
+window 120
+expect none
+gpu 0 power=250 pcie=500
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" threads=2 io=2e8 tasks=4000:S:futex_wait_queue,4001:D:folio_wait_bit_common
+on 0 4000 vram=30 sm=80 mem=40
+)"},
+    {"stuck-none-one-look", R"(
+title A single look sees state D: worth a note, no more
+window 0
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=nvidia_ioctl
+on 0 4000 vram=30
+)"},
+    {"defunct-holds", R"(
+title A zombie still holds 30 GiB
+window 20
+expect R3 warning 4000
+gpu 0 power=70
+proc 100 name=launcher
+proc 4000 ppid=100 state=Z
+on 0 4000 vram=30
+)"},
+    {"defunct-leader-live-threads", R"(
+title The first thread is a zombie, others of the process live on
+window 20
+expect R3 warning 4000
+gpu 0 power=70
+proc 100 name=launcher
+proc 4000 ppid=100 state=Z threads=5 open=0
+on 0 4000 vram=30
+)"},
+    {"defunct-children-hold", R"(
+title A zombie whose data workers keep the device open
+window 20
+expect R3 warning 4000
+gpu 0 power=70
+proc 100 name=launcher
+proc 4000 ppid=100 state=Z
+proc 4010 ppid=4000 name=pt_data_worker open=0
+proc 4011 ppid=4000 name=pt_data_worker open=0
+on 0 4000 vram=30
+)"},
+    {"defunct-none-no-memory", R"(
+title A zombie that was never on a GPU
+window 20
+expect none
+gpu 0
+proc 100 name=launcher
+proc 4000 ppid=100 state=Z
+)"},
+    {"defunct-none-moment", R"(
+title A process ends in the usual way: a zombie for two seconds
+window 20
+expect none
+gpu 0 power=70
+proc 100 name=launcher
+proc 4000 ppid=100 state=R cpu=1
+on 0 4000 vram=30 sm=90 mem=40
+at 8 proc 4000 state=Z
+at 10 proc 4000 ended=1
+at 10 on 0 4000 ended=1
+)"},
+    {"defunct-none-child", R"(
+title A healthy job has a zombie child that it has not reaped
+window 60
+expect none
+gpu 0 power=280 pcie=300
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1 io=1e6
+proc 4001 ppid=4000 state=Z
+on 0 4000 vram=30 sm=90 mem=40
+)"},
+    {"defunct-none-one-look", R"(
+title A single look sees a zombie with memory: it may be ending just now
+window 0
+expect none
+gpu 0 power=70
+proc 100 name=launcher
+proc 4000 ppid=100 state=Z
+on 0 4000 vram=30
+)"},
+    {"orphan-leak", R"(
+title The driver lists a process that is gone, and nobody has the device open
+window 10
+expect R4 warning 4000
+gpu 0 power=70
+proc 100 name=bash
+on 0 4000 vram=30
+)"},
+    {"orphan-data-workers", R"(
+title Data workers of a dead rank, now children of init, keep its memory
+window 10
+expect R4 warning 4000
+gpu 0 power=70
+proc 5001 ppid=1 name=pt_data_worker cmd="python train.py" open=0,1 wchan=pipe_write
+proc 5002 ppid=1 name=pt_data_worker cmd="python train.py" open=0,1 wchan=futex_wait_queue
+on 0 4000 vram=30
+)"},
+    {"orphan-beside-healthy", R"(
+title One GPU has an orphaned handle, on the other a job works
+window 10
+expect R4 warning 4000
+gpu 0 power=70
+gpu 1 power=300 pcie=400
+proc 100 name=bash
+proc 6000 ppid=100 cmd="python train.py" state=R cpu=1 io=1e6 closed=1
+on 0 4000 vram=30
+on 1 6000 vram=30 sm=95 mem=50
+)"},
+    {"orphan-none-exits", R"(
+title A process ends between two looks, as processes do
+window 10
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 state=R cpu=1
+on 0 4000 vram=30 sm=50
+at 5 proc 4000 ended=1
+at 5.5 on 0 4000 ended=1
+)"},
+    {"orphan-none-one-look", R"(
+title A single look misses a process: it may have just ended
+window 0
+expect none
+gpu 0 power=70
+on 0 4000 vram=30
+)"},
+    {"orphan-none-container", R"(
+title In a container the driver lists pids of the machine
+window 10
+container
+expect G0 unknown
+gpu 0 power=250
+proc 1 name=bash ppid=0
+proc 20 ppid=1 cmd="python train.py" state=R cpu=1
+on 0 81234 vram=30 sm=90 mem=40
+)"},
+    {"orphan-none-hidepid", R"(
+title /proc is mounted with hidepid: the process exists, unseen
+window 10
+expect G0 unknown
+gpu 0 power=250
+proc 100 name=bash
+proc 4000 ppid=100 hidden=1 uid=1001
+on 0 4000 vram=30 sm=90 mem=40
+)"},
+    {"orphan-none-pid-used-again", R"(
+title The number of an ended process is used again by a shell; the driver's row goes in time
+window 10
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 state=R cpu=1
+on 0 4000 vram=30 sm=50
+at 5 proc 4000 age=-5 name=bash state=S cpu=0
+at 6 on 0 4000 ended=1
+)"},
+};
+
+}  // namespace
+
+std::vector<Situation> stuck_situations() { return {std::begin(kAll), std::end(kAll)}; }
+
+}  // namespace drover::inline v1::health

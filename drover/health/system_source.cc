@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "drover/health/nvml/client.h"
+#include "drover/health/nvml/helper.h"
+#include "drover/health/probe/host_probe.h"
+#include "drover/health/probe/process_probe.h"
+#include "drover/health/source.h"
+#include "drover/health/thresholds.h"
+#include "drover/os/file_system.h"
+#include "drover/os/host_files.h"
+#include "drover/os/self.h"
+
+namespace drover::inline v1::health {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Processes in these states are described in any case, but not more than so many.
+constexpr std::size_t kMostSuspects = 256;
+constexpr int kAncestors = 8;
+
+class SystemSource : public Source {
+ public:
+  explicit SystemSource(const SystemSourceOptions& options) : options_(options), processes_(options.root) {
+    pci_ = find_nvidia_devices(options.root);
+  }
+
+  double now() override {
+    if (options_.now) return options_.now();
+    return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  }
+  void wait(double until) override {
+    if (options_.wait) return options_.wait(until);
+    const std::chrono::duration<double> time(until);
+    std::this_thread::sleep_until(Clock::time_point(std::chrono::duration_cast<Clock::duration>(time)));
+  }
+
+  Sample sample(const std::set<int>& watched, bool threads) override;
+  HolderScan holders(Sample& sample) override;
+  void describe_processes(Sample& sample, const std::set<int>& pids) override;
+  bool exists(int pid) override {
+    if (options_.exists) return options_.exists(pid);
+    if (!options_.root.empty()) return os::HostFolder(options_.root + "/proc/" + std::to_string(pid)).open();
+    return os::process_existence(pid) != os::Existence::kNo;
+  }
+
+  void describe(Report& report, const Sample& first, const Sample& last, double seconds) override;
+  std::string user(std::uint32_t uid) override;
+  std::string boot() override;
+  bool container() override { return in_pid_namespace(options_.root); }
+
+ private:
+  bool ask_driver(const HostSample& host);
+  std::optional<int> stuck_helper(const HostSample& host) const;
+  std::set<int> whom_to_describe(const Sample& sample, const std::set<int>& watched) const;
+
+  const SystemSourceOptions options_;
+  ProcessProbe processes_;
+  PciGpus pci_;
+  std::optional<nvml::Client> driver_;
+  std::optional<DriverSample> fixed_;  ///< what is said about the driver without asking it
+  std::map<std::uint32_t, std::string> users_;
+};
+
+Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
+  Sample sample;
+  sample.at = now();
+  const bool asked_early = driver_.has_value();
+  if (asked_early) driver_->begin();  // it works while the process table is read
+  sample.host = read_cpu_times(options_.root);
+  processes_.list(sample.host);
+  if (asked_early || ask_driver(sample.host)) {
+    if (!asked_early) driver_->begin();
+    sample.driver = driver_->finish();
+  } else {
+    sample.driver = *fixed_;
+  }
+  processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
+  return sample;
+}
+
+HolderScan SystemSource::holders(Sample& sample) {
+  HolderScan scan = processes_.find_holders(sample.host);
+  std::set<int> pids;
+  for (const Holder& holder : scan.holders) pids.insert(holder.pid);
+  describe_processes(sample, pids);
+  return scan;
+}
+
+void SystemSource::describe_processes(Sample& sample, const std::set<int>& pids) {
+  std::set<int> missing;
+  for (const int pid : pids) {
+    if (find_detail(sample.host, pid) == nullptr) missing.insert(pid);
+  }
+  processes_.describe(sample.host, missing, false);
+}
+
+/// Before the driver is asked for the first time: whether it should be.
+bool SystemSource::ask_driver(const HostSample& host) {
+  if (fixed_) return false;
+  DriverSample answer;
+  if (pci_.count > 0 && pci_.asleep == pci_.count && !options_.wake) {
+    answer.state = DriverState::kAsleep;
+    answer.problem = "all GPUs are powered down and were left so; --wake looks at them all the same";
+  } else if (const auto pid = stuck_helper(host)) {
+    answer.state = DriverState::kNotAnswering;
+    answer.uninterruptible = true;
+    answer.problem = "an earlier look still waits for the driver (pid " + std::to_string(*pid) +
+                     ", uninterruptible), so it was not asked again; see dmesg for Xid or NVRM";
+  } else {
+    driver_.emplace(options_.deadline, pci_.count);
+    return true;
+  }
+  fixed_ = std::move(answer);
+  return false;
+}
+
+/// A helper of an earlier run that the driver never let go: another one would only join it.
+std::optional<int> SystemSource::stuck_helper(const HostSample& host) const {
+  for (const ProcessBrief& process : host.processes) {
+    if (process.name != nvml::kHelperName) continue;
+    HostSample alone;
+    alone.processes = {process};
+    ProcessProbe(options_.root).describe(alone, {process.pid}, true);
+    const ProcessDetail* const detail = find_detail(alone, process.pid);
+    if (detail == nullptr) continue;
+    const auto stuck = [](const ThreadSample& thread) { return thread.state == 'D'; };
+    if (std::any_of(detail->threads.begin(), detail->threads.end(), stuck)) return process.pid;
+  }
+  return std::nullopt;
+}
+
+std::set<int> SystemSource::whom_to_describe(const Sample& sample, const std::set<int>& watched) const {
+  std::set<int> pids = watched;
+  for (const GpuSample& gpu : sample.driver.gpus) {
+    for (const GpuProcessRow& row : gpu.rows) {
+      pids.insert(row.pid);
+      const ProcessBrief* at = find_process(sample.host, row.pid);
+      for (int steps = 0; at != nullptr && at->parent > 1 && steps < kAncestors; ++steps) {
+        pids.insert(at->parent);  // the launcher, the server, the notebook that it belongs to
+        at = find_process(sample.host, at->parent);
+      }
+    }
+  }
+  std::size_t suspects = 0;
+  for (const ProcessBrief& process : sample.host.processes) {
+    if (process.state != 'D' && process.state != 'Z' && process.name != "slurmstepd") continue;
+    if (++suspects > kMostSuspects) break;
+    pids.insert(process.pid);
+  }
+  return pids;
+}
+
+void SystemSource::describe(Report& report, const Sample& first, const Sample& last, double seconds) {
+  report.host = options_.root.empty() ? os::host_name() : "fixture";
+  report.kernel = kernel_release(options_.root);
+  report.unix_time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  report.cpu = read_topology(options_.root);
+  fill_load(report.cpu, first.host, last.host, seconds, options_.root);
+  report.memory = read_memory(options_.root);
+}
+
+std::string SystemSource::user(std::uint32_t uid) {
+  const auto known = users_.find(uid);
+  if (known != users_.end()) return known->second;
+  std::string name = os::user_name(uid, options_.root);
+  if (name.empty()) name = "uid " + std::to_string(uid);
+  return users_.emplace(uid, std::move(name)).first->second;
+}
+
+std::string SystemSource::boot() {
+  std::string id = os::read_small_file(options_.root + "/proc/sys/kernel/random/boot_id", 64).value_or(std::string());
+  return id.substr(0, id.find('\n'));
+}
+
+}  // namespace
+
+std::unique_ptr<Source> system_source(const SystemSourceOptions& options) {
+  return std::make_unique<SystemSource>(options);
+}
+
+}  // namespace drover::inline v1::health

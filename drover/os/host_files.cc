@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/os/host_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "drover/os/file_system.h"
+
+namespace drover::inline v1::os {
+namespace {
+
+Access access_of(int error) { return error == EACCES || error == EPERM ? Access::kDenied : Access::kGone; }
+
+int open_at(int folder, const char* name, int flags) {
+  int fd = -1;
+  do fd = ::openat(folder, name, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+ssize_t read_once(int fd, char* data, std::size_t size) {
+  ssize_t count = 0;
+  do count = ::read(fd, data, size);
+  while (count < 0 && errno == EINTR);
+  return count;
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+/// uid:x:number:… in /etc/passwd.
+std::string name_in_passwd(std::uint32_t uid, std::string_view passwd) {
+  while (!passwd.empty()) {
+    std::string_view line = take_line(passwd);
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string_view number = line.substr(second + 1, line.find(':', second + 1) - second - 1);
+    if (parse_number(number) == uid) return std::string(line.substr(0, first));
+  }
+  return {};
+}
+
+std::string name_in_service(std::uint32_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(16U << 10U);
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) return {};
+  return found->pw_name == nullptr ? std::string() : std::string(found->pw_name);
+}
+
+bool is_pid(const std::string& name) {
+  return !name.empty() && name.size() <= 9 && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+void write_all(const Fd& file, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(file.get(), text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_errno("write " + path);
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+HostFolder::HostFolder(const std::string& path) : fd_(open_at(AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY)) {
+  access_ = fd_.valid() ? Access::kOk : access_of(errno);
+}
+
+HostFolder::HostFolder(const HostFolder& parent, const char* name)
+    : fd_(parent.open() ? open_at(parent.fd_.get(), name, O_PATH | O_DIRECTORY) : -1) {
+  access_ = fd_.valid() ? Access::kOk : parent.open() ? access_of(errno) : parent.access();
+}
+
+Access HostFolder::read(const char* name, std::string& text, std::size_t max_bytes) const {
+  text.clear();
+  if (!open()) return access_;
+  const Fd file(open_at(fd_.get(), name, O_RDONLY));
+  if (!file.valid()) return access_of(errno);
+  std::size_t size = 0;
+  while (size < max_bytes) {
+    if (text.size() < size + 4096) text.resize(std::min(max_bytes, 2 * size + 4096));
+    const ssize_t count = read_once(file.get(), text.data() + size, text.size() - size);
+    if (count < 0) {
+      const Access result = access_of(errno);
+      text.clear();
+      return result;
+    }
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);  // some files of /proc come a page at a time: only 0 is the end
+  }
+  text.resize(size);
+  return Access::kOk;
+}
+
+std::optional<std::string> HostFolder::text(const char* name, std::size_t max_bytes) const {
+  std::string result;
+  if (read(name, result, max_bytes) != Access::kOk) return std::nullopt;
+  return result;
+}
+
+std::optional<std::string> HostFolder::link(const char* name) const {
+  if (!open()) return std::nullopt;
+  char target[PATH_MAX];
+  const ssize_t length = ::readlinkat(fd_.get(), name, target, sizeof target);
+  if (length < 0) return std::nullopt;
+  return std::string(target, static_cast<std::size_t>(length));
+}
+
+bool HostFolder::exists(const char* name) const noexcept {
+  return open() && ::faccessat(fd_.get(), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+std::optional<std::vector<std::string>> HostFolder::names(std::size_t most) const {
+  if (!open()) return std::nullopt;
+  Fd copy(open_at(fd_.get(), ".", O_RDONLY | O_DIRECTORY));
+  if (!copy.valid()) return std::nullopt;
+  const std::unique_ptr<DIR, CloseFolder> folder(::fdopendir(copy.get()));
+  if (!folder) return std::nullopt;
+  copy.release();  // the DIR owns it now
+  std::vector<std::string> result;
+  while (result.size() < most) {
+    const dirent* const entry = ::readdir(folder.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") result.emplace_back(name);
+  }
+  return result;
+}
+
+std::vector<int> HostFolder::numbers() const {
+  std::vector<int> result;
+  for (const std::string& name : names().value_or(std::vector<std::string>())) {
+    if (is_pid(name)) result.push_back(std::atoi(name.c_str()));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+Existence process_existence(int pid) noexcept {
+  if (pid <= 0) return Existence::kNo;
+  if (::kill(pid, 0) == 0) return Existence::kYes;
+  return errno == EPERM ? Existence::kHidden : Existence::kNo;
+}
+
+double clock_ticks() noexcept {
+  static const long ticks = ::sysconf(_SC_CLK_TCK);
+  return ticks > 0 ? static_cast<double>(ticks) : 100.0;
+}
+
+std::string user_name(std::uint32_t uid, const std::string& root, double limit_s) {
+  const auto passwd = read_small_file(root + "/etc/passwd", 8U << 20U);
+  std::string name = name_in_passwd(uid, passwd.value_or(std::string()));
+  if (!name.empty() || !root.empty()) return name;
+  // A thread that nobody waits for: when the service hangs, it ends with the process.
+  const auto promise = std::make_shared<std::promise<std::string>>();
+  std::future<std::string> answer = promise->get_future();
+  try {
+    std::thread([promise, uid] { promise->set_value(name_in_service(uid)); }).detach();
+  } catch (const std::system_error&) {
+    return {};
+  }
+  if (answer.wait_for(std::chrono::duration<double>(limit_s)) != std::future_status::ready) return {};
+  return answer.get();
+}
+
+std::uint32_t current_user() noexcept { return ::geteuid(); }
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string();
+}
+
+void replace_file(const std::string& path, std::string_view text) {
+  std::string beside = path + ".XXXXXX";
+  const Fd file(::mkostemp(beside.data(), O_CLOEXEC));
+  if (!file.valid()) throw_errno("mkostemp " + beside);
+  try {
+    write_all(file, text, beside);
+    if (::rename(beside.c_str(), path.c_str()) != 0) throw_errno("rename " + beside + " to " + path);
+  } catch (...) {
+    ::unlink(beside.c_str());
+    throw;
+  }
+}
+
+}  // namespace drover::inline v1::os

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drover/os/fd.h"
+
+/// What the inspector reads of other processes. A folder is held open, so that all that is read through it belongs to
+/// one process even if its number is used again meanwhile.
+namespace drover::inline v1::os {
+
+/// Why something could not be read. They mean different things: what is gone is gone, what is denied may be there.
+enum class Access { kOk, kGone, kDenied };
+
+/// An open folder. Const methods may run concurrently. Owns the descriptor. What cannot be read is never an exception;
+/// only std::bad_alloc is thrown.
+class HostFolder {
+ public:
+  explicit HostFolder(const std::string& path);
+  /// `name` inside `parent`.
+  HostFolder(const HostFolder& parent, const char* name);
+
+  Access access() const noexcept { return access_; }
+  bool open() const noexcept { return fd_.valid(); }
+
+  /// Reads the start of a file into `text` (at most `max_bytes`, the rest is not looked at); `text` is empty unless
+  /// kOk. Never waits: a FIFO or a device is opened without blocking.
+  Access read(const char* name, std::string& text, std::size_t max_bytes = 64U << 10U) const;
+  /// The same as a value; nullopt for anything but kOk.
+  std::optional<std::string> text(const char* name, std::size_t max_bytes = 64U << 10U) const;
+
+  /// Where a symbolic link points to; nullopt when it is none or may not be read.
+  std::optional<std::string> link(const char* name) const;
+  bool exists(const char* name) const noexcept;
+
+  /// The names in the folder, "." and ".." left out, at most `most`. nullopt when it may not be listed.
+  std::optional<std::vector<std::string>> names(std::size_t most = 1U << 20U) const;
+  /// Those names that are decimal numbers of at most 9 digits, ascending; empty when it may not be listed.
+  std::vector<int> numbers() const;
+
+ private:
+  Fd fd_;
+  Access access_ = Access::kGone;
+};
+
+/// Whether a process exists in the pid namespace of this one, whatever /proc shows (kill with signal 0).
+enum class Existence { kYes, kNo, kHidden };
+/// kHidden: it exists and belongs to somebody else. `pid` must be positive, else kNo. Thread-safe.
+Existence process_existence(int pid) noexcept;
+
+/// Ticks of /proc/PID/stat in a second.
+double clock_ticks() noexcept;
+
+/// The name of a user. /etc/passwd under `root` is looked at first; users who are not in it are asked for from the
+/// system's directory service, which can hang, so for at most `limit_s` seconds, and not at all with a `root`.
+/// Empty when nobody knows. Thread-safe.
+std::string user_name(std::uint32_t uid, const std::string& root, double limit_s = 0.5);
+
+std::uint32_t current_user() noexcept;
+/// The name of this machine; empty when the kernel does not tell.
+std::string host_name();
+
+/// Replaces the content of `path` in one step: written beside it with mode 0600 and renamed over it.
+/// Throws std::system_error.
+void replace_file(const std::string& path, std::string_view text);
+
+}  // namespace drover::inline v1::os

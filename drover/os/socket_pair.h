@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "drover/os/fd.h"
+
+namespace drover::inline v1::os {
+
+/// Two connected stream sockets (AF_UNIX), close-on-exec. What one writes the other reads; writing to an end whose
+/// other is closed is an error, never a signal.
+struct SocketPair {
+  Fd near, far;
+};
+
+/// Throws std::system_error.
+SocketPair make_socket_pair();
+
+}  // namespace drover::inline v1::os

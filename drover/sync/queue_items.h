@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <utility>
+
+#include "drover/base/errors.h"
+#include "drover/sync/queue_core.h"
+#include "drover/wire/codec.h"
+
+/// Values in and out of channels. An item is encoded where it will lie, and decoded from there.
+namespace drover::inline v1::sync {
+
+/// Bytes that `value` takes when it is encoded; 0: only encoding it tells.
+template <class T>
+std::size_t encoded_size(const T& value) noexcept {
+  if constexpr (wire::travels_by_memcpy<T>) {
+    return sizeof(T);
+  } else if constexpr (std::derived_from<wire::Codec<T>, wire::detail::ImagesCodec<T>>) {
+    // A count and padding stand before the elements.
+    return sizeof(std::uint64_t) + std::ranges::size(value) * sizeof(std::ranges::range_value_t<T>);
+  } else {
+    return 0;
+  }
+}
+
+/// Adds a value. `size`: bytes of it, as far as known. Throws what encoding throws; nothing is added then.
+template <class T>
+ChannelResult push_item(ByteChannel& channel, const T& value, const Patience& patience, std::size_t& size) {
+  ChannelWrite write(channel, patience);
+  size = encoded_size(value);
+  ChannelResult result = size != 0 ? write.begin(size) : write.begin_with_what_is_there();
+  if (result == ChannelResult::kTooLarge) {
+    wire::Writer message;
+    wire::encode(message, value);
+    size = message.size();
+    return write_message(write, channel, patience, message.bytes());
+  }
+  if (result != ChannelResult::kDone) return result;
+  if constexpr (wire::travels_by_memcpy<T>) {
+    wire::store_image(write.room().data(), value);
+    write.commit(sizeof(T));
+    return result;
+  } else {
+    wire::Writer message(write.room());
+    wire::encode(message, value);
+    size = message.size();
+    if (message.spilled() || write.room().data() == nullptr) {
+      return write_message(write, channel, patience, message.bytes());
+    }
+    write.commit(size);
+    return result;
+  }
+}
+
+/// Decodes the record that `read` holds, and takes it from the channel: also when it is no T. When there is no memory
+/// it stays.
+template <class T>
+T decode_item(ChannelRead& read, std::span<const std::byte> bytes) {
+  try {
+    wire::Reader reader(bytes);
+    T value = wire::decode<T>(reader);
+    if (reader.remaining() != 0) reader.fail(wire::type_name<T>(), "the message is too long");
+    read.finish();
+    return value;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {
+    read.finish();
+    throw;
+  }
+}
+
+/// Takes the next value. Throws what decoding throws.
+template <class T>
+ChannelResult pop_item(ByteChannel& channel, std::optional<T>& item, const Patience& patience) {
+  ChannelRead read(channel, patience);
+  for (;;) {
+    const ChannelResult result = read.begin();
+    if (result != ChannelResult::kDone) return result;
+    if (!read.streamed()) [[likely]] {
+      item.emplace(decode_item<T>(read, read.bytes()));
+      return result;
+    }
+    wire::Writer message;
+    if (!read_stream(read, message)) continue;
+    item.emplace(decode_item<T>(read, message.bytes()));
+    return result;
+  }
+}
+
+}  // namespace drover::inline v1::sync

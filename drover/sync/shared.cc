@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/sync/shared.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+#include <typeinfo>
+
+#include "drover/base/errors.h"
+#include "drover/os/fault_point.h"
+#include "drover/os/signals.h"
+#include "drover/wire/codec.h"
+
+namespace drover::inline v1::sync {
+namespace {
+
+constexpr std::chrono::seconds kPatience{5};  // for a creator between making a block and publishing it: microseconds
+
+SharedHeader& header_of(const shm::Block& block) noexcept { return *reinterpret_cast<SharedHeader*>(block.data()); }
+
+std::string place(const shm::Block& block) {
+  return block.name().empty() ? "a block without a name" : "the block " + block.path();
+}
+
+/// Text in memory that others may write to, so it is copied first.
+std::string kind_text(const SharedHeader& header) {
+  const auto kind = header.kind;
+  const std::string text(kind.begin(), std::find(kind.begin(), kind.end(), '\0'));
+  const bool readable =
+      !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  return readable ? text : "";
+}
+
+std::array<char, 80> kind_field(const std::string& name) noexcept {
+  std::array<char, 80> field{};
+  std::copy_n(name.begin(), std::min(name.size(), field.size() - 1), field.begin());
+  return field;
+}
+
+bool is_ready(const SharedHeader& header) noexcept { return header.ready.load(std::memory_order_acquire) == kReady; }
+
+void wait_until_ready(const shm::Block& block) {
+  const SharedHeader& header = header_of(block);
+  const os::Deadline deadline = std::chrono::steady_clock::now() + kPatience;
+  Slices slices(deadline);
+  while (!is_ready(header)) {
+    const std::uint32_t seen = header.ready.load(std::memory_order_acquire);
+    if (seen == kReady) return;
+    const os::ThreadId creator = header.creator.load(std::memory_order_acquire);
+    const bool dead = creator != 0 && os::liveness(creator) == os::Liveness::kDead;
+    if (is_ready(header)) return;
+    if (dead) throw Error(place(block) + " was never finished, because the process that made it died: create it again");
+    if (slices.is_over()) throw Incompatible(place(block) + " holds no lock or other primitive, or is damaged");
+    if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
+    os::futex_wait(header.ready, seen, slices.next());
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<shm::Block> make_block(std::optional<std::string_view> name, const Kind& kind) {
+  const std::uint64_t size = sizeof(SharedHeader) + kind.state_size;
+  auto block = name ? shm::Block::create(*name, {.descr = "|u1", .shape = {size}}, kind.name)
+                    : shm::Block::create(size, kind.name);
+  os::fault_point();
+  SharedHeader& header = header_of(*block);
+  header.creator.store(os::current_thread_id(), std::memory_order_release);
+  os::fault_point();
+  header.kind = kind_field(kind.name);
+  header.type = kind.type;
+  header.version = kind.version;
+  header.state_size = static_cast<std::uint32_t>(kind.state_size);
+  return block;
+}
+
+void publish(const shm::Block& block) noexcept {
+  os::fault_point();
+  SharedHeader& header = header_of(block);
+  header.ready.store(kReady, std::memory_order_release);
+  os::fault_point();
+  os::futex_wake(header.ready, 1 << 30);
+}
+
+void check_block(const shm::Block& block, const Kind& kind) {
+  const std::uint64_t size = sizeof(SharedHeader) + kind.state_size;
+  if (block.access() != shm::Access::kReadWrite)
+    throw InvalidArgument(place(block) + " is mapped read-only: a " + kind.name + " must be writable");
+  if (block.size() < sizeof(SharedHeader)) throw Incompatible(place(block) + " is too small to be a " + kind.name);
+  wait_until_ready(block);
+  const SharedHeader& header = header_of(block);
+  const std::string found = kind_text(header);
+  if (found.empty()) throw Incompatible(place(block) + " holds no lock or other primitive, or is damaged");
+  if (header.kind != kind_field(kind.name) || header.type != kind.type) {
+    throw Incompatible(place(block) + " is a " + found + ", not a " + kind.name);
+  }
+  if (header.version != kind.version || header.state_size != kind.state_size || block.size() < size) {
+    throw Incompatible(place(block) + " is a " + kind.name + " of another version of Drover (" +
+                       std::to_string(header.version) + "; this is " + std::to_string(kind.version) +
+                       "): build both programs with the same");
+  }
+}
+
+std::shared_ptr<shm::Block> open_block(std::string_view name, const Kind& kind) {
+  auto block = shm::Block::open(name, shm::Access::kReadWrite);
+  check_block(*block, kind);
+  return block;
+}
+
+bool is_about_a_name(const Error& error) noexcept { return typeid(error) == typeid(Error); }
+
+void encode_block(wire::Writer& writer, const std::shared_ptr<shm::Block>& block) {
+  const bool kept = writer.keep(block);
+  wire::encode(writer, block->handle(!kept));
+  if (!kept) shm::retain_until_received(block);
+}
+
+std::shared_ptr<shm::Block> decode_block(wire::Reader& reader, const Kind& kind) {
+  const auto handle = wire::decode<shm::BlockHandle>(reader);
+  auto block = shm::Block::open(handle, shm::Access::kReadWrite);
+  check_block(*block, kind);
+  return block;
+}
+
+std::string describe(std::string_view what, const shm::Block& block) {
+  const std::string kind(what);
+  return block.name().empty() ? "a " + kind + " without a name" : "the " + kind + " \"" + block.name() + "\"";
+}
+
+void throw_owner_died(const std::string& what, os::ThreadId who) {
+  throw OwnerDied("thread " + std::to_string(os::thread_number(who)) + " died while it held " + what +
+                  ": it is free again, but look whether what it guards is half-written before you lock it anew");
+}
+
+void throw_relocked(const std::string& what) {
+  throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
+                          "lock of " + what + ", which this thread holds already");
+}
+
+void throw_not_held(const std::string& what) {
+  throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                          "unlock of " + what + ", which this thread does not hold");
+}
+
+void throw_interrupted() { throw Interrupted(os::pending_interrupt()); }
+
+}  // namespace drover::inline v1::sync

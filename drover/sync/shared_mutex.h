@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <string_view>
+
+#include "drover/base/duration.h"
+#include "drover/sync/lock_word.h"
+#include "drover/sync/shared.h"
+#include "drover/sync/wait_queue.h"
+
+namespace drover::inline v1 {
+
+namespace sync {
+
+/// A writer holds `gate` and waits until no reader is left. A reader writes its name in a free place of `readers`, then
+/// looks whether the gate is open; if not it takes its name away and stands in line at the gate, as writers do. So
+/// nobody gets past a writer that waits.
+struct SharedMutexState {
+  static constexpr std::size_t kReaders = 64;
+  static constexpr std::string_view kind_name() { return "SharedMutex"; }
+  static constexpr std::uint32_t kVersion = 1;
+  void join() noexcept { gate.join(); }
+
+  Lock lock(const LockWord::Options& options, bool recover) noexcept;
+  Lock try_lock(os::ThreadId* dead) noexcept;
+  bool unlock() noexcept { return gate.unlock(); }
+  Lock lock_shared(const LockWord::Options& options) noexcept;
+  Lock try_lock_shared(os::ThreadId* dead) noexcept;
+  bool unlock_shared() noexcept;
+
+  LockWord gate;
+  WaitQueue departures;  ///< those who wait until a reader leaves: a writer, or a reader for whom there is no place
+  alignas(64) std::array<std::atomic<os::ThreadId>, kReaders> readers;
+
+ private:
+  bool enter() noexcept;
+  bool take_place() noexcept;
+  bool leave_place() noexcept;
+  bool reads(os::ThreadId thread) const noexcept;
+  bool is_empty() const noexcept;
+  void forget_the_dead() noexcept;
+};
+
+}  // namespace sync
+
+/// A lock between processes that many may share for reading, or one hold for writing; it works with std::shared_lock
+/// and std::unique_lock. Writers do not starve: who comes after a waiting writer waits behind it. At most 64 readers at
+/// a time, more wait. A reader that dies is forgotten; when a writer dies, the next one to lock, for reading or
+/// writing, gets OwnerDied, once.
+///
+/// Thread-safe. Any process that has a handle. Copies refer to the same mutex. Errors as those of Mutex.
+class SharedMutex : public sync::Plain<SharedMutex, sync::SharedMutexState> {
+ public:
+  SharedMutex() : SharedMutex(sync::make_state<sync::SharedMutexState>(std::nullopt)) {}
+
+  void lock() { static_cast<void>(lock_until({})); }
+  /// Takes it over from a dead writer: true when it did, and what it guards may be half-written.
+  [[nodiscard]] bool lock_or_recover();
+  [[nodiscard]] bool try_lock();
+  [[nodiscard]] bool try_lock_for(Duration duration) { return lock_until(os::deadline_after(duration)); }
+  template <class Clock, class Length>
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Length> end) {
+    return try_lock_for(end - Clock::now());
+  }
+  void unlock();
+
+  /// A thread may lock it several times, as long as there are places, and unlocks it as often.
+  void lock_shared() { static_cast<void>(lock_shared_until({})); }
+  [[nodiscard]] bool try_lock_shared();
+  [[nodiscard]] bool try_lock_shared_for(Duration duration) { return lock_shared_until(os::deadline_after(duration)); }
+  template <class Clock, class Length>
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Length> end) {
+    return try_lock_shared_for(end - Clock::now());
+  }
+  void unlock_shared();
+
+ private:
+  friend Plain;
+  using Plain::Plain;
+  bool lock_until(const os::Deadline& deadline);
+  bool lock_shared_until(const os::Deadline& deadline);
+  bool check(sync::Lock result, os::ThreadId dead) const;
+};
+
+}  // namespace drover::inline v1

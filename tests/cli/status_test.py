@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: status_test.py PATH_OF_DROVER PATH_OF_NAMES_SCENARIO: what `drover status` lists and what --clean removes."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import driver
+
+scenario = str(pathlib.Path(sys.argv.pop(2)).resolve())
+folder = pathlib.Path("/dev/shm")
+
+
+class Owner:
+    """A program that has the block `name` until it is killed. Use it by `with`."""
+
+    def __init__(self, name):
+        self.name = name
+        self.process = subprocess.Popen([scenario, "hold", name], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        assert self.process.stdout.readline() == b"made\n"
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def guardian(self):
+        for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+            with contextlib.suppress(OSError):
+                command = (status.parent / "cmdline").read_bytes()
+                if command.startswith(b"drover-guardian") and f"PPid:\t{self.pid}\n" in status.read_text():
+                    return int(status.parent.name)
+        raise AssertionError("no guardian")
+
+    def kill_both(self):
+        guardian = self.guardian()
+        os.kill(guardian, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+
+
+def tell(*args):
+    """The JSON object that `drover status --json` prints."""
+    result = driver.run("status", "--json", *args)
+    assert (result.returncode, result.stderr) == (0, ""), result
+    return json.loads(result.stdout)
+
+
+def mine(items):
+    """Those of this test: other programs of Drover's may run beside it."""
+    return [item for item in items if item.get("name", "").startswith("cli-")]
+
+
+class Status(unittest.TestCase):
+    def setUp(self):
+        self.name = f"cli-{os.getpid()}-{self._testMethodName}"
+        self.before = set(folder.iterdir())
+
+    def tearDown(self):
+        driver.wait_for(lambda: set(folder.iterdir()) <= self.before)
+
+    def test_lists_a_block_with_its_owner(self):
+        with Owner(self.name) as owner:
+            [block] = mine(tell()["blocks"])
+            self.assertEqual(block["name"], self.name)
+            self.assertEqual(block["path"], f"/dev/shm/{self.name}")
+            self.assertEqual((block["label"], block["size_bytes"]), ("names_scenario", 8000))
+            self.assertTrue(0 <= block["age_seconds"] < 60)
+            self.assertEqual(block["owner"]["pid"], owner.pid)
+            self.assertEqual((block["owner"]["program"], block["owner"]["state"]), ("names_scenario", "alive"))
+
+    def test_lists_programs_and_guardians(self):
+        with Owner(self.name) as owner:
+            processes = {process["pid"]: process for process in tell()["processes"]}
+            self.assertEqual(processes[owner.pid]["role"], "program")
+            guardian = processes[owner.guardian()]
+            self.assertEqual((guardian["role"], guardian["parent"]), ("guardian", owner.pid))
+            self.assertLess(guardian["memory_bytes"], 200_000)
+
+    def test_lists_pools_and_workers(self):
+        demo = subprocess.Popen([driver.program, "demo", "montecarlo", "--workers", "2", "--samples", "1000000000"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            def workers():
+                return [p for p in tell()["processes"] if p["parent"] == demo.pid and p["role"] == "worker"]
+            driver.wait_for(lambda: len(workers()) == 2)
+            [program] = [p for p in tell()["processes"] if p["pid"] == demo.pid]
+            self.assertEqual((program["role"], program["pools"]), ("program", 1))
+            self.assertEqual({worker["pools"] for worker in workers()}, {0})
+        finally:
+            demo.kill()
+            demo.wait()
+
+    def test_text_keeps_to_80_columns(self):
+        long_name = self.name + "x" * (200 - len(self.name))
+        with Owner(self.name), Owner(long_name):
+            lines = driver.run("status").stdout.splitlines()
+            self.assertTrue(all(len(line) <= 80 for line in lines), lines)
+            self.assertEqual(sum("cli-" in line for line in lines), 2)
+            with driver.Session(80, "status") as session:
+                self.assertEqual(session.finish(), 0)
+                session.screen()
+
+    def test_cleans_what_is_left_and_nothing_else(self):
+        foreign = folder / f"{self.name}-foreign"
+        copy = folder / f"{self.name}-copy"
+        link = folder / f"{self.name}-link"
+        hidden = folder / f".drover-{self.name}"
+        broken = folder / f"{self.name}-broken"
+        foreign.write_bytes(b"something else" * 1000)
+        hidden.write_bytes(b"looks like ours")
+        link.symlink_to("/etc/passwd")
+        others = [foreign, copy, link, hidden, broken]
+        try:
+            with Owner(self.name) as owner, Owner(self.name + "-alive") as alive:
+                shutil.copy(folder / self.name, copy)
+                shutil.copy(folder / self.name, broken)
+                os.truncate(broken, 5000)
+                self.assertEqual(mine(tell("--clean")["removed"]), [])
+                owner.kill_both()
+                [orphan] = [b for b in mine(tell()["blocks"]) if b["owner"]["state"] == "gone"]
+                self.assertEqual(orphan["name"], self.name)
+                text = driver.run("status").stdout
+                self.assertIn("`drover status --clean` removes", text)
+                [removed] = mine(tell("--clean")["removed"])
+                self.assertEqual(removed["name"], self.name)
+                self.assertFalse((folder / self.name).exists())
+                self.assertTrue((folder / alive.name).exists())
+                self.assertEqual(mine(tell("--clean")["removed"]), [])
+                for path in others:
+                    self.assertTrue(path.exists(), path)
+                self.assertEqual(foreign.read_bytes(), b"something else" * 1000)
+        finally:
+            for path in others:
+                path.unlink(missing_ok=True)
+
+    def test_says_in_text_what_it_removed(self):
+        with Owner(self.name) as owner:
+            owner.kill_both()
+            shown = self.name[:21] + "..." if len(self.name) > 24 else self.name
+            line = f"removed {shown} (8.0 kB): process {owner.pid}, which made it, is gone\n"
+            result = driver.run("status", "--clean")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn(line, result.stdout)
+
+    def test_is_fast_with_many_files(self):
+        begin = time.monotonic()
+        self.assertEqual(driver.run("status").returncode, 0)
+        self.assertLess(time.monotonic() - begin, 5)
+
+    def test_terminal_escapes_are_not_printed(self):
+        path = folder / f"{self.name}-\x1b[31mred"
+        with Owner(self.name) as owner:
+            shutil.copy(folder / self.name, path)
+            try:
+                self.assertNotIn("\x1b", driver.run("status").stdout)
+                self.assertNotIn("\x1b", driver.run("status", "--json").stdout)
+            finally:
+                path.unlink()
+            self.assertTrue((folder / owner.name).exists())
+
+
+if __name__ == "__main__":
+    driver.main()

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+
+#include "drover/health/engine.h"
+#include "drover/health/nvml/client.h"
+#include "drover/health/nvml/library.h"
+#include "drover/health/nvml/records.h"
+#include "health/fixture.h"
+#include "os/fixture_tree.h"
+
+namespace {
+
+using namespace drover::health;
+using drover::Duration;
+using drover_test::Machine;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+constexpr const char* kTwoGpus =
+    "gpu 0 power=100\ngpu 1 power=200\non 0 4000 vram=30 sm=90 mem=40\non 1 4001 vram=20\non 1 4002 vram=1 uses=G\n";
+
+DriverSample look(const std::string& situation, const std::string& variant = {}, double deadline = 5) {
+  Machine machine;
+  machine.use_driver(situation, variant);
+  nvml::Client client(Duration(deadline), 2);
+  client.begin();
+  return client.finish();
+}
+
+TEST(Driver, TellsGpusAndTheirProcesses) {
+  const DriverSample driver = look(kTwoGpus);
+  ASSERT_EQ(driver.state, DriverState::kOk) << driver.problem;
+  EXPECT_EQ(driver.version, "550.90.07");
+  EXPECT_EQ(driver.cuda, 12040);
+  ASSERT_EQ(driver.gpus.size(), 2U);
+  EXPECT_EQ(driver.gpus[0].uuid, "GPU-00000000");
+  EXPECT_EQ(driver.gpus[1][Metric::kPowerMilliwatts].value, 200'000U);
+  ASSERT_EQ(driver.gpus[0].rows.size(), 1U);
+  EXPECT_EQ(driver.gpus[0].rows[0].pid, 4000);
+  EXPECT_EQ(driver.gpus[0].rows[0].memory.value, 30ULL << 30U);
+  ASSERT_EQ(driver.gpus[0].active.size(), 1U);
+  EXPECT_EQ(driver.gpus[0].active[0].cores, 90U);
+  EXPECT_EQ(driver.gpus[1].activity.code, Reading::kNotFound) << "nobody is active, which is not an error";
+  EXPECT_EQ(driver.gpus[1].rows[1].uses, kUsesGraphics);
+}
+
+class RowSizes : public testing::TestWithParam<const char*> {};
+
+TEST_P(RowSizes, RowsOfAnySizeAreReadRight) {
+  const DriverSample driver = look(std::string(kTwoGpus) + "host " + GetParam() + "\n");
+  ASSERT_EQ(driver.gpus.size(), 2U);
+  ASSERT_EQ(driver.gpus[1].rows.size(), 2U) << GetParam();
+  EXPECT_EQ(driver.gpus[1].rows[0].pid, 4001);
+  EXPECT_EQ(driver.gpus[1].rows[0].memory.value, 20ULL << 30U);
+  EXPECT_EQ(driver.gpus[1].rows[1].pid, 4002);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Driver, RowSizes,
+    testing::Values("row=24", "row=32", "row=24 zeroes=1", "row=24 constant=100", "row=32 constant=100",
+                    "row=24 constant=3000",
+                    "missing=nvmlDeviceGetComputeRunningProcesses_v3,nvmlDeviceGetGraphicsRunningProcesses_v3",
+                    "missing=nvmlDeviceGetComputeRunningProcesses_v3,nvmlDeviceGetGraphicsRunningProcesses_v3,"
+                    "nvmlDeviceGetComputeRunningProcesses_v2"));
+
+TEST(Driver, AnOldLibraryHasFewFunctionsAndIsStillUsed) {
+  const DriverSample driver = look(kTwoGpus, "old");
+  ASSERT_EQ(driver.state, DriverState::kOk) << driver.problem;
+  ASSERT_EQ(driver.gpus.size(), 2U);
+  EXPECT_EQ(driver.gpus[0].rows[0].memory.value, 30ULL << 30U);
+  EXPECT_EQ(driver.gpus[0][Metric::kMemoryReserved].code, Reading::kNoFunction);
+  EXPECT_EQ(driver.gpus[0][Metric::kEnergyMillijoules].code, Reading::kNoFunction);
+  EXPECT_EQ(driver.gpus[0].activity.code, Reading::kNoFunction);
+}
+
+TEST(Driver, JunkRowsAreCountedAndMemoryOverTheTotalIsNotANumber) {
+  const DriverSample driver = look("gpu 0\nhost constant=100\non 0 4000 vram=na\non 0 4001 vram=900000\n");
+  ASSERT_EQ(driver.gpus.size(), 1U);
+  EXPECT_GE(driver.gpus[0].junk_rows, 98U);
+  ASSERT_EQ(driver.gpus[0].rows.size(), 2U);
+  EXPECT_FALSE(driver.gpus[0].rows[0].memory.ok()) << "17179869184 GiB is what it would else be";
+  EXPECT_FALSE(driver.gpus[0].rows[1].memory.ok());
+}
+
+struct InitCase {
+  int code;
+  DriverState state;
+};
+class InitFails : public testing::TestWithParam<InitCase> {};
+TEST_P(InitFails, AndTheReasonIsTold) {
+  const DriverSample driver = look("gpu 0\nhost init=" + std::to_string(GetParam().code) + "\n");
+  EXPECT_EQ(driver.state, GetParam().state);
+  EXPECT_FALSE(driver.problem.empty());
+  EXPECT_TRUE(driver.gpus.empty());
+}
+INSTANTIATE_TEST_SUITE_P(Driver, InitFails,
+                         testing::Values(InitCase{9, DriverState::kNotLoaded}, InitCase{4, DriverState::kNoPermission},
+                                         InitCase{17, DriverState::kBlocked}, InitCase{18, DriverState::kMismatch},
+                                         InitCase{15, DriverState::kFailed}, InitCase{999, DriverState::kFailed}));
+
+TEST(Driver, ALibraryThatIsNotThereIsNoError) {
+  setenv("LD_LIBRARY_PATH", "/nonexistent", 1);
+  for (const std::size_t devices : {0, 1}) {
+    nvml::Client client(Duration(5), devices);
+    client.begin();
+    const DriverSample driver = client.finish();
+    EXPECT_EQ(driver.state, devices == 0 ? DriverState::kNoGpu : DriverState::kNoLibrary);
+    EXPECT_EQ(driver.problem.empty(), devices == 0);
+  }
+}
+
+TEST(Driver, OneGpuThatCannotBeOpenedDoesNotHideTheOther) {
+  const DriverSample driver = look(
+      std::string(kTwoGpus) + "host error.nvmlDeviceGetHandleByIndex_v2=15 from.nvmlDeviceGetHandleByIndex_v2=2\n");
+  ASSERT_EQ(driver.gpus.size(), 2U);
+  int lost = 0;
+  for (const GpuSample& gpu : driver.gpus) lost += gpu[Metric::kMemoryTotal].code == Reading::kGpuLost ? 1 : 0;
+  EXPECT_EQ(lost, 1);
+}
+
+TEST(Driver, AHangingCallIsReportedInTimeAndTheOtherGpuInFull) {
+  Machine machine;
+  machine.use_driver("gpu 0\ngpu 1 stuck=nvmlDeviceGetPowerUsage\non 0 4000 vram=30\n");
+  const auto begin = Clock::now();
+  {
+    nvml::Client client(Duration(0.5), 2);
+    for (int round = 0; round < 3; ++round) {
+      client.begin();
+      const DriverSample driver = client.finish();
+      ASSERT_EQ(driver.gpus.size(), 2U);
+      EXPECT_EQ(driver.gpus[1].stuck_in, "nvmlDeviceGetPowerUsage");
+      EXPECT_EQ(driver.gpus[0].stuck_in, "");
+      EXPECT_EQ(driver.gpus[0].rows.size(), 1U);
+    }
+  }
+  EXPECT_LT(seconds_since(begin), 0.6 + 0.2) << "the later rounds wait for nobody who hangs";
+}
+
+TEST(Driver, AHangWhileInitialisingIsReportedInTime) {
+  Machine machine;
+  machine.use_driver("gpu 0\nhost hang=nvmlInit_v2\n");
+  const auto begin = Clock::now();
+  nvml::Client client(Duration(0.4), 1);
+  client.begin();
+  const DriverSample driver = client.finish();
+  EXPECT_LT(seconds_since(begin), 0.5);
+  EXPECT_EQ(driver.state, DriverState::kNotAnswering);
+  EXPECT_FALSE(driver.uninterruptible) << "it sleeps in the usual way";
+}
+
+TEST(Driver, AHelperThatDiesIsReportedAndNotWaitedFor) {
+  Machine machine;
+  machine.use_driver("gpu 0\nhost delay.nvmlInit_v2=60\n");
+  const auto begin = Clock::now();
+  nvml::Client client(Duration(20), 1);
+  client.begin();
+  ASSERT_EQ(kill(client.helper_pid(), SIGKILL), 0);
+  const DriverSample driver = client.finish();
+  EXPECT_LT(seconds_since(begin), 5);
+  EXPECT_EQ(driver.state, DriverState::kFailed);
+  client.begin();
+  EXPECT_EQ(client.finish().state, DriverState::kFailed) << "writing to it again is no signal for us";
+}
+
+TEST(Driver, AnXidIsToldOnce) {
+  Machine machine;
+  machine.use_driver("gpu 0\nat 5 gpu 0 xid=79\n");
+  nvml::Client client(Duration(5), 1);
+  std::size_t told = 0;
+  for (const double time : {0.0, 5.0, 6.0}) {
+    machine.set_driver_time(time);
+    client.begin();
+    told += client.finish().gpus.at(0).xids.size();
+  }
+  EXPECT_EQ(told, 1U);
+}
+
+TEST(RowSize, IsSeenFromWhereTheWritingStopped) {
+  for (const std::size_t row : {24, 32}) {
+    std::vector<unsigned char> buffer(128 * 32 + 64, nvml::kSentinel);
+    for (const std::size_t count : {1, 2, 100}) {
+      std::fill_n(buffer.begin(), count * row, static_cast<unsigned char>(1));
+      EXPECT_EQ(nvml::row_size(buffer, count), row);
+    }
+  }
+  EXPECT_EQ(nvml::row_size(std::vector<unsigned char>(1000, 0), 2), 0U) << "written over: it tells nothing";
+  EXPECT_EQ(nvml::row_size(std::vector<unsigned char>(64, nvml::kSentinel), 1000), 0U);
+}
+
+TEST(Rows, ACountBeyondTheBufferIsCut) {
+  GpuSample sample;
+  nvml::take_rows(sample, std::vector<unsigned char>(100, 1), 4'000'000'000U, 24, kUsesCompute);
+  EXPECT_LE(sample.rows.size() + sample.junk_rows, 4U);
+}
+
+TEST(Records, ComeBackAsTheyWere) {
+  GpuSample sample;
+  sample.index = 3;
+  sample.name = "n";
+  sample.rows = {{5, kUsesMps, {0, 77}}};
+  sample.active = {{5, 90, 40}};
+  sample.xids = {79};
+  sample[Metric::kMig] = {0, 1};
+  nvml::MessageReader reader;
+  const std::string bytes = nvml::encode(sample) + nvml::encode(nvml::Stuck{1, "call"});
+  for (const char& c : bytes) reader.add(std::as_bytes(std::span(&c, 1)));
+  const auto first = reader.next(), second = reader.next();
+  ASSERT_TRUE(first && second);
+  const auto back = nvml::decode_gpu(first->payload);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->index, 3);
+  EXPECT_EQ(back->rows[0].memory.value, 77U);
+  EXPECT_EQ(back->active[0].cores, 90U);
+  EXPECT_EQ(back->xids[0], 79U);
+  EXPECT_EQ((*back)[Metric::kMig].value, 1U);
+  EXPECT_EQ(nvml::decode_stuck(second->payload)->call, "call");
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(Records, NonsenseIsRefused) {
+  GpuSample sample;
+  sample.rows = {{5, 1, {0, 77}}};
+  drover_test::fuzz(nvml::encode(sample), [](std::string_view text) {
+    nvml::MessageReader reader;
+    reader.add(std::as_bytes(std::span(text.data(), text.size())));
+    for (int i = 0; i < 100; ++i) {
+      const auto message = reader.next();
+      if (!message) break;
+      nvml::decode_gpu(message->payload);
+      nvml::decode_ready(message->payload);
+      nvml::decode_stuck(message->payload);
+    }
+  });
+}
+
+}  // namespace

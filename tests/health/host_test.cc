@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "drover/health/probe/host_probe.h"
+#include "drover/health/probe/process_probe.h"
+#include "health/fixture.h"
+
+namespace {
+
+using namespace drover::health;
+using drover_test::Machine;
+
+/// Writes CPUs that are `threads` wide, cores numbered anew in each of `sockets`, as real machines do.
+void write_cpus(Machine& machine, int sockets, int cores, int threads) {
+  const int all = sockets * cores * threads;
+  machine.write("/sys/devices/system/cpu/online", "0-" + std::to_string(all - 1) + "\n");
+  for (int cpu = 0; cpu < all; ++cpu) {
+    const int core = cpu % (sockets * cores);
+    std::string siblings;
+    for (int t = 0; t < threads; ++t) siblings += (t == 0 ? "" : ",") + std::to_string(core + t * sockets * cores);
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    machine.write(folder + "core_cpus_list", siblings + "\n");
+    machine.write(folder + "core_id", std::to_string(core % cores) + "\n");
+    machine.write(folder + "physical_package_id", std::to_string(core / cores) + "\n");
+  }
+}
+
+struct Shape {
+  int sockets, cores, threads;
+};
+class Shapes : public testing::TestWithParam<Shape> {};
+
+TEST_P(Shapes, CoresAreCountedThoughTheirNumbersRepeat) {
+  const auto [sockets, cores, threads] = GetParam();
+  Machine machine;
+  write_cpus(machine, sockets, cores, threads);
+  const CpuReport cpu = read_topology(machine.root());
+  EXPECT_EQ(cpu.logical, static_cast<std::size_t>(sockets * cores * threads));
+  EXPECT_EQ(cpu.physical, static_cast<std::size_t>(sockets * cores));
+  EXPECT_EQ(cpu.sockets, static_cast<std::size_t>(sockets));
+  EXPECT_EQ(cpu.hyperthreading, threads > 1);
+}
+INSTANTIATE_TEST_SUITE_P(Topology, Shapes,
+                         testing::Values(Shape{1, 1, 1}, Shape{1, 4, 1}, Shape{1, 8, 2}, Shape{2, 16, 1},
+                                         Shape{2, 16, 2}, Shape{4, 4, 2}, Shape{2, 8, 4}, Shape{8, 80, 2}));
+
+TEST(Topology, OfflineCpusDoNotCount) {
+  Machine machine;
+  write_cpus(machine, 2, 4, 2);
+  machine.write("/sys/devices/system/cpu/online", "0-3,8\n");
+  const CpuReport cpu = read_topology(machine.root());
+  EXPECT_EQ(cpu.logical, 5U);
+  EXPECT_EQ(cpu.physical, 4U);
+  EXPECT_EQ(cpu.sockets, 1U);
+}
+
+TEST(Topology, IntelsTwoKindsOfCores) {
+  Machine machine;
+  machine.write("/sys/devices/system/cpu/online", "0-19\n");
+  for (int cpu = 0; cpu < 20; ++cpu) {
+    const int first = cpu < 12 ? cpu / 2 * 2 : cpu;
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    machine.write(folder + "core_cpus_list", cpu < 12 ? std::to_string(first) + "-" + std::to_string(first + 1) + "\n"
+                                                      : std::to_string(cpu) + "\n");
+    machine.write(folder + "physical_package_id", "0\n");
+  }
+  machine.write("/sys/devices/cpu_core/cpus", "0-11\n");
+  machine.write("/sys/devices/cpu_atom/cpus", "12-19\n");
+  const CpuReport cpu = read_topology(machine.root());
+  EXPECT_EQ(cpu.physical, 14U);
+  EXPECT_EQ(cpu.performance_cores, 6U);
+  EXPECT_EQ(cpu.efficiency_cores, 8U);
+}
+
+TEST(Topology, ArmsKindsByCapacityAndNoPackage) {
+  Machine machine;
+  machine.write("/sys/devices/system/cpu/online", "0-7\n");
+  for (int cpu = 0; cpu < 8; ++cpu) {
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
+    machine.write(folder + "/topology/thread_siblings_list", std::to_string(cpu) + "\n");
+    machine.write(folder + "/topology/physical_package_id", "-1\n");
+    machine.write(folder + "/cpu_capacity", cpu < 4 ? "446\n" : "1024\n");
+  }
+  const CpuReport cpu = read_topology(machine.root());
+  EXPECT_EQ(cpu.physical, 8U);
+  EXPECT_EQ(cpu.sockets, 1U);
+  EXPECT_EQ(cpu.performance_cores, 4U);
+  EXPECT_EQ(cpu.efficiency_cores, 4U);
+}
+
+TEST(Topology, WithoutSysCpuinfoIsAsked) {
+  Machine machine;
+  machine.write("/sys/devices/system/cpu/online", "0-3\n");
+  std::string text;
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    text += "processor\t: " + std::to_string(cpu) +
+            "\nmodel name\t: Old CPU\nphysical id\t: " + std::to_string(cpu / 2) + "\ncore id\t\t: 0\n\n";
+  }
+  machine.write("/proc/cpuinfo", text);
+  const CpuReport cpu = read_topology(machine.root());
+  EXPECT_EQ(cpu.model, "Old CPU");
+  EXPECT_EQ(cpu.physical, 2U);
+  EXPECT_EQ(cpu.sockets, 2U);
+}
+
+TEST(Topology, OfAnEmptyFolderIsUnknownAndNoError) {
+  Machine machine;
+  const CpuReport cpu = read_topology(machine.root());
+  EXPECT_EQ(cpu.logical, 0U);
+  EXPECT_EQ(read_memory(machine.root()).total, 0U);
+  EXPECT_FALSE(in_pid_namespace(machine.root()));
+  EXPECT_EQ(find_nvidia_devices(machine.root()).count, 0U);
+}
+
+TEST(Topology, TheTightestQuotaOfAllAncestorsCounts) {
+  Machine machine;
+  write_cpus(machine, 1, 8, 1);
+  machine.write("/proc/self/cgroup", "0::/a/b\n");
+  machine.write("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+  machine.write("/cg/a/b/cpu.max", "max 100000\n");
+  machine.write("/cg/a/cpu.max", "250000 100000\n");
+  EXPECT_EQ(read_topology(machine.root()).quota, 2.5);
+}
+
+TEST(Load, IsTheDifferenceAndNeverNegative) {
+  HostSample first, last;
+  first.cpu = {100, 200, 50, 0};
+  last.cpu = {150, 300, 40, 10};
+  CpuReport cpu;
+  cpu.logical = cpu.allowed = 4;
+  cpu.quota = 2;
+  first.cgroup_usage_us = 1'000'000;
+  last.cgroup_usage_us = 2'000'000;
+  first.cgroup_throttled_us = 0;
+  last.cgroup_throttled_us = 500'000;
+  Machine machine;
+  fill_load(cpu, first, last, 1, machine.root());
+  EXPECT_DOUBLE_EQ(*cpu.busy, 0.5);
+  EXPECT_DOUBLE_EQ(*cpu.iowait, 0) << "iowait may fall";
+  EXPECT_DOUBLE_EQ(*cpu.steal, 0.1);
+  EXPECT_DOUBLE_EQ(*cpu.cgroup_busy, 0.5);
+  EXPECT_DOUBLE_EQ(*cpu.throttled, 0.5);
+  EXPECT_FALSE(cpu.pressure);
+  EXPECT_FALSE(cpu.pressure.reason.empty());
+}
+
+TEST(Memory, IsTheMachinesAndTheLimits) {
+  Machine machine;
+  machine.write_host(false);
+  machine.write("/proc/self/cgroup", "0::/job\n");
+  machine.write("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+  machine.write("/cg/job/memory.max", "1073741824\n");
+  machine.write("/cg/job/memory.current", "900000000\n");
+  machine.write("/cg/job/memory.stat", "inactive_file 400000000\n");
+  machine.write("/proc/pressure/memory",
+                "some avg10=0.00 avg60=1.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+  const MemoryReport memory = read_memory(machine.root());
+  EXPECT_EQ(memory.total, 268435456ULL << 10U);
+  EXPECT_EQ(memory.limit, 1073741824U);
+  EXPECT_EQ(memory.limit_used, 500000000U);
+  EXPECT_DOUBLE_EQ((*memory.pressure).some60, 0.01);
+  EXPECT_FALSE(memory.io_pressure);
+}
+
+TEST(Processes, ANumberThatWasUsedAgainIsNotDescribed) {
+  Machine machine;
+  machine.write_host(false);
+  const Scenario scenario = Scenario::parse("s", "proc 77 name=one cmd=one");
+  machine.write_world(scenario.at(0));
+  ProcessProbe probe(machine.root());
+  HostSample sample;
+  probe.list(sample);
+  ASSERT_EQ(sample.processes.size(), 1U);
+  machine.write_world(Scenario::parse("s", "proc 77 name=other cmd=other age=5").at(0));
+  probe.describe(sample, {77}, true);
+  EXPECT_TRUE(sample.details.empty());
+}
+
+TEST(Processes, SleepingGpusAreNotWoken) {
+  Machine machine;
+  machine.write_host(false);
+  machine.write_world(Scenario::parse("s", "gpu 0 runtime=suspended\nproc 77").at(0));
+  machine.use_driver("gpu 0\nhost hang=nvmlInit_v2\n");
+  const auto source = system_source({.root = machine.root(), .deadline = drover::Duration(20)});
+  const Sample sample = source->sample({}, false);
+  EXPECT_EQ(sample.driver.state, DriverState::kAsleep);
+  EXPECT_FALSE(sample.driver.problem.empty());
+}
+
+TEST(Processes, AHelperThatIsStillStuckKeepsUsFromAskingAgain) {
+  Machine machine;
+  machine.write_host(false);
+  machine.write_world(
+      Scenario::parse("s", "gpu 0\nproc 77 name=drover-nvml threads=2 tasks=77:S:pipe_read,78:D:nvidia_ioctl").at(0));
+  machine.use_driver("gpu 0\nhost hang=nvmlInit_v2\n");
+  const auto source = system_source({.root = machine.root(), .deadline = drover::Duration(20)});
+  const Sample sample = source->sample({}, false);
+  EXPECT_EQ(sample.driver.state, DriverState::kNotAnswering);
+  EXPECT_NE(sample.driver.problem.find("pid 77"), std::string::npos);
+}
+
+}  // namespace

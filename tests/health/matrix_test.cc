@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/scenario/matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "drover/base/errors.h"
+#include "drover/health/engine.h"
+
+namespace {
+
+using namespace drover::health;
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += "\n  " + part;
+  return text;
+}
+
+TEST(Matrix, EverySituationLeadsToWhatItWasMadeFor) {
+  for (const Outcome& outcome : play_all()) EXPECT_TRUE(outcome.wrong.empty()) << outcome.name << joined(outcome.wrong);
+}
+
+TEST(Matrix, NoProblemIsMissedAndNothingElseRaisesAnAlarm) {
+  Confusion ours, naive;
+  for (const Outcome& outcome : play_all()) {
+    ours.add(outcome.problem, outcome.alarm);
+    naive.add(outcome.problem, outcome.naive);
+  }
+  EXPECT_EQ(ours.misses, 0);
+  EXPECT_EQ(ours.false_alarms, 0);
+  EXPECT_GE(ours.hits + ours.rests, 60);
+  EXPECT_GT(naive.misses + naive.false_alarms, 20) << "then the rules would not be worth their while";
+  std::cout << "ours: " << ours.hits << " hits, " << ours.misses << " misses, " << ours.false_alarms
+            << " false alarms; naive: " << naive.hits << ", " << naive.misses << ", " << naive.false_alarms << "\n";
+}
+
+TEST(Matrix, EachRuleHasThreeThatLeadToItAndFourThatMustNot) {
+  std::map<std::string, int> positive;
+  for (const Situation& situation : situations()) {
+    std::set<std::string> rules;
+    const Scenario scenario = Scenario::parse(situation.name, situation.text);
+    for (const Expectation& one : scenario.expectations()) rules.insert(one.rule);
+    for (const std::string& rule : rules) ++positive[rule];
+  }
+  for (const char* const rule : {"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "G0"})
+    EXPECT_GE(positive[rule], 3) << rule;
+  std::map<std::string, int> negative;
+  for (const Situation& situation : situations()) {
+    const std::string name = situation.name;
+    if (const std::size_t at = name.find("-none-"); at != name.npos) ++negative[name.substr(0, at)];
+  }
+  for (const char* const family :
+       {"fault", "stuck", "defunct", "orphan", "orphaned", "spinning", "blocked", "idle", "unattributed"}) {
+    EXPECT_GE(negative[family], 4) << family;
+  }
+}
+
+TEST(Matrix, ASingleLookNeverClaimsMoreThanLowConfidenceWhereTimeIsNeeded) {
+  for (const Situation& situation : situations()) {
+    Scenario scenario = Scenario::parse(situation.name, std::string(situation.text) + "\nwindow 0\n");
+    for (const Finding& finding : play(scenario).findings) {
+      if (finding.rule == Rule::kR1 || finding.rule == Rule::kG0) continue;
+      EXPECT_LE(finding.confidence, Confidence::kLow) << situation.name << " " << finding.verdict;
+      EXPECT_EQ(finding.severity, Severity::kInfo) << situation.name << " " << finding.verdict;
+    }
+  }
+}
+
+TEST(Matrix, AdviceNeverBeginsWithKillingAndKillsOnlyNamedPids) {
+  for (const Situation& situation : situations()) {
+    const Scenario scenario = Scenario::parse(situation.name, situation.text);
+    for (const Finding& finding : play(scenario).findings) {
+      if (finding.severity >= Severity::kWarning) {
+        EXPECT_FALSE(finding.action.empty()) << situation.name;
+      }
+      for (std::size_t i = 0; i < finding.action.size(); ++i) {
+        const std::string& step = finding.action[i];
+        const bool kills = step.find("kill -KILL") != step.npos || step.find("kill -9") != step.npos;
+        if (kills) {
+          EXPECT_EQ(i + 1, finding.action.size()) << situation.name << ": killing comes last";
+          EXPECT_GE(i, 2U) << situation.name << ": asking and a gentle end come before";
+        }
+        EXPECT_EQ(step.find("kill -9"), step.npos);
+        EXPECT_EQ(step.find("killall"), step.npos);
+      }
+      EXPECT_FALSE(finding.because.empty()) << situation.name;
+    }
+  }
+}
+
+TEST(Matrix, ForeignPidsGetNoAdviceToKill) {
+  for (const Situation& situation : situations()) {
+    const Scenario scenario = Scenario::parse(situation.name, situation.text);
+    if (!scenario.container()) continue;
+    for (const Finding& finding : play(scenario).findings) {
+      for (const std::string& step : finding.action)
+        EXPECT_EQ(step.find("kill"), step.npos) << situation.name << ": " << step;
+    }
+  }
+}
+
+TEST(Matrix, ThresholdsCanBeMoved) {
+  const auto find = [](const char* name) {
+    for (const Situation& one : situations()) {
+      if (std::string(one.name) == name) return Scenario::parse(one.name, one.text);
+    }
+    throw std::runtime_error(name);
+  };
+  EXPECT_EQ(play(find("idle-job")).exit_code(), 1);
+  EXPECT_EQ(play(find("idle-job"), {"r8.warn=3h"}).exit_code(), 0);
+  EXPECT_EQ(play(find("idle-none-half-an-hour"), {"r8.warn=20m"}).exit_code(), 1);
+  EXPECT_EQ(play(find("unknown-mig")).exit_code(), 3);
+  EXPECT_EQ(play(find("unknown-mig"), {"unknown.exit=0"}).exit_code(), 0);
+  EXPECT_THROW(play(find("idle-job"), {"r8.warm=3h"}), drover::InvalidArgument);
+}
+
+TEST(Scenario, MistakesAreNamedWithTheirLine) {
+  for (const char* const text : {"gpu", "gpu x", "proc 1 cpu", "on 0", "at 5 nothing 3", "window abc", "house 1 a=b"}) {
+    try {
+      Scenario::parse("s", std::string("title t\n") + text);
+      ADD_FAILURE() << text;
+    } catch (const drover::InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find("situation s, line 2"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Scenario, RatesAddUpOverTheirChanges) {
+  const Scenario scenario = Scenario::parse("s", "proc 5 cpu=1 io=10\nat 10 proc 5 cpu=0.5\nat 20 proc 5 cpu=0");
+  EXPECT_DOUBLE_EQ(scenario.at(5).find("proc", 5)->sums.at("cpu"), 5);
+  EXPECT_DOUBLE_EQ(scenario.at(100).find("proc", 5)->sums.at("cpu"), 15);
+  EXPECT_DOUBLE_EQ(scenario.at(100).find("proc", 5)->sums.at("io"), 1000);
+}
+
+}  // namespace

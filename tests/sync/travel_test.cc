@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Primitives by name, and as arguments of tasks and processes.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "drover/drover.h"
+#include "drover/sync/barrier.h"
+#include "drover/sync/condition.h"
+#include "drover/sync/event.h"
+#include "drover/sync/mutex.h"
+#include "drover/sync/semaphore.h"
+#include "drover/sync/shared_mutex.h"
+#include "drover/sync/shared_value.h"
+
+namespace drover {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string unique_name(const char* what) {
+  return "drover-test-" + std::string(what) + "-" + std::to_string(getpid());
+}
+
+template <class T, class... Argument>
+void goes_by_name(const char* what, Argument... argument) {
+  const std::string name = unique_name(what);
+  EXPECT_THROW(T::open(name), Error);
+  {
+    T made = T::create(name, argument...);
+    EXPECT_EQ(made.name(), name);
+    EXPECT_THROW(T::create(name, argument...), Error);
+    const T opened = T::open(name);
+    EXPECT_EQ(opened.name(), name);
+    const T either = T::open_or_create(name, argument...);
+    EXPECT_EQ(either.name(), name);
+    made.unlink();
+    EXPECT_THROW(T::open(name), Error);
+    const T again = T::open_or_create(name, argument...);
+    EXPECT_EQ(again.name(), name);
+  }
+  EXPECT_THROW(T::open(name), Error) << "the name went with its creator";
+}
+
+TEST(Named, EveryPrimitiveGoesByName) {
+  goes_by_name<Mutex>("mutex");
+  goes_by_name<SharedMutex>("shared-mutex");
+  goes_by_name<Semaphore>("semaphore", 3);
+  goes_by_name<Event>("event");
+  goes_by_name<Condition>("condition");
+  goes_by_name<Barrier>("barrier", 2);
+  goes_by_name<SharedValue<int>>("value", 5);
+  goes_by_name<SharedValue<std::array<double, 9>>>("wide");
+}
+
+template <class T>
+std::string complaint_of_open(const std::string& name) {
+  try {
+    static_cast<void>(T::open(name));
+  } catch (const Incompatible& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Named, WhatIsSomethingElseIsNamedAsBoth) {
+  const std::string name = unique_name("kind");
+  const Mutex mutex = Mutex::create(name);
+  const std::string complaint = complaint_of_open<Semaphore>(name);
+  EXPECT_NE(complaint.find("is a Mutex, not a Semaphore"), std::string::npos) << complaint;
+  EXPECT_NE(complaint.find(name), std::string::npos) << complaint;
+
+  const std::string number = unique_name("number");
+  const auto value = SharedValue<int>::create(number, 3);
+  const std::string types = complaint_of_open<SharedValue<double>>(number);
+  EXPECT_NE(types.find("is a SharedValue<int>, not a SharedValue<double>"), std::string::npos) << types;
+}
+
+TEST(Named, WhatIsNoPrimitiveIsRefused) {
+  const std::string name = unique_name("raw");
+  const auto block = shm::Block::create(name, {.descr = "|u1", .shape = {8}}, "bytes");
+  EXPECT_NE(complaint_of_open<Mutex>(name), "");
+  const std::string damaged = unique_name("damaged");
+  const Mutex mutex = Mutex::create(damaged);
+  std::fill_n(mutex.block()->data(), sizeof(sync::SharedHeader::kind), std::byte{0xAB});
+  EXPECT_NE(complaint_of_open<Mutex>(damaged), "");
+}
+
+int use_mutex(Mutex mutex, const SharedValue<int>& count) {
+  for (int i = 0; i < 100; ++i) {
+    const std::scoped_lock lock(mutex);
+    SharedValue<int>(count).store(count.load() + 1);
+  }
+  return count.load();
+}
+
+TEST(Travel, TasksOfAPoolShareAMutex) {
+  Pool pool({.workers = 2});
+  Mutex mutex;
+  SharedValue<int> count(0);
+  std::vector<Future<int>> futures;
+  for (int i = 0; i < 20; ++i) futures.push_back(pool.submit<use_mutex>(mutex, count));
+  for (Future<int>& future : futures) EXPECT_GT(future.get(), 0);
+  EXPECT_EQ(count.load(), 2000);
+}
+
+void meet(Barrier barrier, SharedValue<int> sum, Event done) {
+  for (int i = 0; i < 50; ++i) {
+    sum.fetch_add(1);
+    barrier.arrive_and_wait();
+  }
+  done.set();
+}
+
+TEST(Travel, SpawnedProcessesMeetAtABarrier) {
+  Barrier barrier(3);
+  SharedValue<int> sum(0);
+  Event done;
+  Process a = spawn<meet>(barrier, sum, done), b = spawn<meet>(barrier, sum, done);
+  for (int i = 1; i <= 50; ++i) {
+    sum.fetch_add(1);
+    ASSERT_TRUE(barrier.wait_for(20s));
+    EXPECT_GE(sum.load(), 3 * i);
+  }
+  done.wait();
+  a.join();
+  b.join();
+  EXPECT_EQ(sum.load(), 150);
+}
+
+void die_at_barrier(Barrier, Event here) {
+  here.set();
+  for (;;) pause();
+}
+
+TEST(Travel, AKilledProcessBreaksTheBarrier) {
+  Barrier barrier(2);
+  Event here;
+  Process party = spawn<die_at_barrier>(barrier, here);
+  ASSERT_TRUE(here.wait_for(20s));
+  EXPECT_FALSE(barrier.wait_for(50ms)) << "it lives";
+  party.kill();
+  try {
+    EXPECT_FALSE(barrier.wait_for(10s));
+    FAIL() << "nobody says that it died";
+  } catch (const OwnerDied& error) {
+    EXPECT_NE(std::string(error.what()).find("process " + std::to_string(party.pid())), std::string::npos)
+        << error.what();
+  }
+  party.join();
+}
+
+void hold_by_name(std::string name, Event here) {
+  Mutex mutex = Mutex::open(name);
+  mutex.lock();
+  here.set();
+  for (;;) pause();
+}
+
+TEST(Travel, AKilledHolderOfANamedMutexIsReported) {
+  Mutex mutex = Mutex::create(unique_name("held"));
+  Event here;
+  Process holder = spawn<hold_by_name>(mutex.name(), here);
+  ASSERT_TRUE(here.wait_for(20s));
+  EXPECT_FALSE(mutex.try_lock_for(50ms));
+  holder.kill();
+  try {
+    static_cast<void>(mutex.try_lock_for(10s));
+    FAIL() << "nobody says that it died";
+  } catch (const OwnerDied& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(holder.pid())), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(mutex.name()), std::string::npos) << error.what();
+  }
+  holder.join();
+}
+
+Mutex give_back(Mutex mutex) { return mutex; }
+
+TEST(Travel, AHandleThatComesBackIsTheSameMutex) {
+  Pool pool({.workers = 1});
+  Mutex mutex;
+  Mutex same = pool.submit<give_back>(mutex).get();
+  mutex.lock();
+  std::thread([&] { EXPECT_FALSE(same.try_lock()); }).join();
+  same.unlock();
+}
+
+}  // namespace
+}  // namespace drover
