@@ -18,7 +18,7 @@ static std::pair<std::int64_t, double> simulate(std::int64_t seed) {
 int main(int argc, char** argv) {
   drover::init(argc, argv);  // a worker never returns from here
 
-  drover::Pool pool({});
+  drover::Pool pool;
   double best = 0;
   std::int64_t best_seed = 0, done = 0;
   for (auto [seed, sum] : pool.map<simulate>(drover::range(0, 50'000), {.ordered = false})) {

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
 
   auto matrix = drover::SharedArray<double, 2>::create("example-matrix", {10'000, 10'000});
   {
-    drover::Pool pool({});
+    drover::Pool pool;
     drover::fill_normal(pool, matrix, 42);
   }
   std::vector<drover::Process> processes;

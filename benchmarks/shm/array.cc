@@ -165,7 +165,7 @@ void sum_rows(Bench& bench) {
 
 void fill(Bench& bench) {
   const auto matrix = Matrix::create(name_of("matrix"), {kSide, kSide});
-  drover::Pool pool({});
+  drover::Pool pool;
   PeerProcess python(kPythonArrays);
   bench.add({.name = "fill",
              .unit = "GB/s",

@@ -35,10 +35,15 @@ struct Options {
   bool json = false;
 };
 
-/// What a process has found in its rows.
+/// What was found in some rows.
 struct Found {
-  std::int64_t process = 0;
   double sum = 0, absolute = 0;
+  Found operator+(const Found& other) const { return {sum + other.sum, absolute + other.absolute}; }
+};
+
+struct Answer {
+  std::int64_t process = 0;
+  Found found;
 };
 
 struct Outcome {
@@ -57,7 +62,7 @@ std::int64_t first_row(const Options& options, std::int64_t process) {
 }
 
 /// Sums with many partial sums, at the speed of memory.
-Found sum_of(ArrayView<const double, 2> rows, std::int64_t process) {
+Found sum_of(ArrayView<const double, 2> rows) {
   constexpr std::size_t kLanes = 16;
   double sums[kLanes] = {}, absolutes[kLanes] = {};
   const std::span<const double> all = rows.span();
@@ -68,7 +73,7 @@ Found sum_of(ArrayView<const double, 2> rows, std::int64_t process) {
       absolutes[lane] += std::fabs(all[i + lane]);
     }
   }
-  Found found{.process = process};
+  Found found;
   for (; i < all.size(); ++i) {
     found.sum += all[i];
     found.absolute += std::fabs(all[i]);
@@ -82,9 +87,9 @@ Found sum_of(ArrayView<const double, 2> rows, std::int64_t process) {
 
 /// What each process runs: it knows the matrix by its name alone.
 void report_mean(const std::string& name, std::int64_t process, std::int64_t from, std::int64_t to,
-                 Queue<Found> answers, Event release) {
+                 Queue<Answer> answers, Event release) {
   const auto matrix = SharedArray<const double, 2>::open(name);
-  answers.push(sum_of(matrix.rows(from, to), process));
+  answers.push({process, sum_of(matrix.rows(from, to))});
   release.wait();  // so that the memory of all can be looked at while all have the matrix
 }
 
@@ -101,10 +106,10 @@ std::optional<double> pss_mib(const std::vector<Process>& processes) {
   return bytes / (1 << 20);
 }
 
-/// Starts the processes, sums the same rows here, compares.
-void let_processes_report(const Options& options, const SharedArray<double, 2>& matrix, Outcome& outcome) {
+/// Starts the processes, sums the same rows with the own workers, compares.
+void let_processes_report(const Options& options, Pool& pool, const SharedArray<double, 2>& matrix, Outcome& outcome) {
   auto start = Clock::now();
-  auto answers = Queue<Found>::create(options.processes);
+  auto answers = Queue<Answer>::create(options.processes);
   Event release;
   std::vector<Process> processes;
   for (std::int64_t i = 0; i < options.processes; ++i) {
@@ -113,9 +118,9 @@ void let_processes_report(const Options& options, const SharedArray<double, 2>& 
   }
   outcome.found.resize(processes.size());
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    const std::optional<Found> found = answers.pop();
-    if (!found) throw Error("the queue was closed");
-    outcome.found.at(static_cast<std::size_t>(found->process)) = *found;
+    const std::optional<Answer> answer = answers.pop();
+    if (!answer) throw Error("the queue was closed");
+    outcome.found.at(static_cast<std::size_t>(answer->process)) = answer->found;
   }
   outcome.reports_s = seconds_since(start);
   start = Clock::now();
@@ -123,8 +128,9 @@ void let_processes_report(const Options& options, const SharedArray<double, 2>& 
   outcome.look_s = seconds_since(start);
   release.set();
   start = Clock::now();
-  for (const Found& found : outcome.found) {
-    const Found own = sum_of(matrix.rows(first_row(options, found.process), first_row(options, found.process + 1)), 0);
+  for (std::int64_t i = 0; i < options.processes; ++i) {
+    const Found own = reduce<sum_of>(pool, matrix.rows(first_row(options, i), first_row(options, i + 1)));
+    const Found& found = outcome.found[static_cast<std::size_t>(i)];
     const double error = std::fabs(own.sum - found.sum) / std::max(own.absolute, 1e-300);
     outcome.largest_error = std::max(outcome.largest_error, std::isnan(error) ? HUGE_VAL : error);
   }
@@ -135,7 +141,7 @@ void let_processes_report(const Options& options, const SharedArray<double, 2>& 
 Outcome run_job(const Options& options) {
   Outcome outcome;
   const auto start = Clock::now();
-  Pool pool({});  // its workers start while the memory is reserved
+  Pool pool;  // its workers start while the memory is reserved
   const std::string name = options.name.empty() ? fmt::format("drover-demo-{}", os::current_pid()) : options.name;
   const auto matrix = SharedArray<double, 2>::create(name, {options.rows, options.cols});
   outcome.path = matrix.path();
@@ -143,7 +149,7 @@ Outcome run_job(const Options& options) {
   const auto filling = Clock::now();
   fill_normal(pool, matrix, kSeed);
   outcome.fill_s = seconds_since(filling);
-  let_processes_report(options, matrix, outcome);
+  let_processes_report(options, pool, matrix, outcome);
   matrix.unlink();
   outcome.wall_s = seconds_since(start);
   return outcome;
@@ -151,9 +157,9 @@ Outcome run_job(const Options& options) {
 
 double gigabytes(const Options& options) { return static_cast<double>(options.rows * options.cols) * 8e-9; }
 
-double mean_of(const Options& options, const Found& found) {
-  const std::int64_t rows = first_row(options, found.process + 1) - first_row(options, found.process);
-  return found.sum / static_cast<double>(std::max<std::int64_t>(1, rows * options.cols));
+double mean_of(const Options& options, const Outcome& outcome, std::int64_t process) {
+  const std::int64_t rows = first_row(options, process + 1) - first_row(options, process);
+  return outcome.found[static_cast<std::size_t>(process)].sum / static_cast<double>(rows * options.cols);
 }
 
 void print_text(const Options& options, const Outcome& outcome) {
@@ -161,9 +167,9 @@ void print_text(const Options& options, const Outcome& outcome) {
   fmt::print("{} x {} float64, {:.3g} GB, as {}\n", grouped(options.rows), grouped(options.cols), gb, outcome.path);
   fmt::print("created in {:.3f} s, filled in {:.3f} s ({:.1f} GB/s)\n", outcome.create_s, outcome.fill_s,
              gb / outcome.fill_s);
-  for (const Found& found : outcome.found) {
-    fmt::print("process {}: rows {} to {}, mean {:+.3e}\n", found.process, grouped(first_row(options, found.process)),
-               grouped(first_row(options, found.process + 1)), mean_of(options, found));
+  for (std::int64_t i = 0; i < options.processes; ++i) {
+    fmt::print("process {}: rows {} to {}, mean {:+.3e}\n", i, grouped(first_row(options, i)),
+               grouped(first_row(options, i + 1)), mean_of(options, outcome, i));
   }
   fmt::print("{} processes started, attached and summed in {:.3f} s ({:.1f} GB/s)\n", options.processes,
              outcome.reports_s, gb / outcome.reports_s);
@@ -197,7 +203,7 @@ void print_json(const Options& options, const Outcome& outcome) {
                                    {"allowed_error", kAllowedError},
                                    {"ok", outcome.right()}};
   if (outcome.pss_mib) object["pss_mib"] = *outcome.pss_mib;
-  for (const Found& found : outcome.found) object["means"].push_back(mean_of(options, found));
+  for (std::int64_t i = 0; i < options.processes; ++i) object["means"].push_back(mean_of(options, outcome, i));
   fmt::print("{}\n", object.dump());
 }
 

@@ -12,6 +12,7 @@
 #include "drover/cli/inspect_text.h"
 #include "drover/health/health.h"
 #include "drover/health/report_json.h"
+#include "drover/health/report_prometheus.h"
 #include "drover/health/thresholds.h"
 #include "drover/os/terminal.h"
 
@@ -24,7 +25,7 @@ constexpr std::size_t kCheckLine = 300;
 struct Options {
   std::string window, interval, deadline, demo, history, root;
   std::vector<std::string> set;
-  bool once = false, json = false, check = false, wake = false, limits = false;
+  bool once = false, json = false, prometheus = false, check = false, wake = false, limits = false;
 };
 
 /// "90s", "2m", "1h" or a number of seconds.
@@ -69,6 +70,8 @@ int list_limits(const Options& options) {
 int show(const Options& options, const health::Report& report) {
   if (options.json) {
     fmt::print("{}", health::to_json(report));
+  } else if (options.prometheus) {
+    fmt::print("{}", health::to_prometheus(report));
   } else if (options.check) {
     fmt::print("{}\n", check_line(report, kCheckLine));
   } else {
@@ -112,7 +115,12 @@ void add_inspect(CLI::App& app, Action& action) {
       ->type_name("TIME");
   command.add_flag("--wake", options->wake, "Look also at GPUs that are powered down");
   auto* const json = command.add_flag("--json", options->json, "Print one JSON object (docs/inspect_schema.md)");
-  command.add_flag("--check", options->check, "Print one line, for monitors and prologs")->excludes(json);
+  auto* const prometheus =
+      command.add_flag("--prometheus", options->prometheus, "Print metrics for Prometheus' textfile collector")
+          ->excludes(json);
+  command.add_flag("--check", options->check, "Print one line, for monitors and prologs")
+      ->excludes(json)
+      ->excludes(prometheus);
   command.add_option("--demo", options->demo, "Play a situation; 'list' names all")->type_name("NAME");
   command.add_option("--root", options->root, "Read /proc and /sys below this folder (tests)")
       ->type_name("DIR")

@@ -167,7 +167,7 @@ History::History(std::string path, std::string boot, Tracker& tracker)
 }
 
 void History::save(const Tracker& tracker, double now) const {
-  os::replace_file(path_, history_text(tracker, boot_, now));
+  static_cast<void>(os::replace_file(path_, history_text(tracker, boot_, now)));  // or another run did
 }
 
 }  // namespace drover::inline v1::health

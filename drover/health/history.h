@@ -10,8 +10,8 @@ namespace drover::inline v1::health {
 
 /// A small file in which the looks of repeated runs (cron) add up: for how long each condition has held, and counters
 /// to go on from. Lines of text, docs/inspector.md describes them; it is replaced in one step, so a run that is killed
-/// leaves the old one. Runs that overlap: the last to save wins. A file of another boot, or one that makes no sense, is
-/// left aside.
+/// leaves the old one. Of runs that save at the same moment one wins. A file of another boot, or one that makes no
+/// sense, is left aside.
 class History {
  public:
   /// Reads `path`, if it is there, into `tracker`. Throws std::system_error for an I/O error.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "drover/health/nvml/client.h"
@@ -55,6 +56,7 @@ class SystemSource : public Source {
   bool container() override { return in_pid_namespace(options_.root); }
 
  private:
+  bool begin_round();
   bool ask_driver(const HostSample& host);
   std::optional<int> stuck_helper(const HostSample& host) const;
   std::set<int> whom_to_describe(const Sample& sample, const std::set<int>& watched) const;
@@ -70,16 +72,11 @@ class SystemSource : public Source {
 Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
   Sample sample;
   sample.at = now();
-  const bool asked_early = driver_.has_value();
-  if (asked_early) driver_->begin();  // it works while the process table is read
+  bool asked = driver_.has_value() && begin_round();  // it works while the process table is read
   sample.host = read_cpu_times(options_.root);
   processes_.list(sample.host);
-  if (asked_early || ask_driver(sample.host)) {
-    if (!asked_early) driver_->begin();
-    sample.driver = driver_->finish();
-  } else {
-    sample.driver = *fixed_;
-  }
+  if (!asked && ask_driver(sample.host)) asked = begin_round();
+  sample.driver = asked ? driver_->finish() : *fixed_;
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
   return sample;
 }
@@ -98,6 +95,21 @@ void SystemSource::describe_processes(Sample& sample, const std::set<int>& pids)
     if (find_detail(sample.host, pid) == nullptr) missing.insert(pid);
   }
   processes_.describe(sample.host, missing, false);
+}
+
+/// False when no process can be started to ask the driver; the rest of the machine is looked at all the same.
+bool SystemSource::begin_round() {
+  try {
+    driver_->begin();
+    return true;
+  } catch (const std::system_error& error) {
+    DriverSample failed;
+    failed.state = pci_.count > 0 ? DriverState::kFailed : DriverState::kNoGpu;
+    failed.problem = std::string("the driver was not asked, as no process could be started for that: ") + error.what();
+    fixed_ = std::move(failed);
+    driver_.reset();
+    return false;
+  }
 }
 
 /// Before the driver is asked for the first time: whether it should be.

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include <system_error>
 #include <thread>
 
+#include "drover/os/fault_point.h"
 #include "drover/os/file_system.h"
 
 namespace drover::inline v1::os {
@@ -187,17 +189,27 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string();
 }
 
-void replace_file(const std::string& path, std::string_view text) {
-  std::string beside = path + ".XXXXXX";
-  const Fd file(::mkostemp(beside.data(), O_CLOEXEC));
-  if (!file.valid()) throw_errno("mkostemp " + beside);
-  try {
-    write_all(file, text, beside);
-    if (::rename(beside.c_str(), path.c_str()) != 0) throw_errno("rename " + beside + " to " + path);
-  } catch (...) {
-    ::unlink(beside.c_str());
-    throw;
+bool replace_file(const std::string& path, std::string_view text) {
+  const std::string beside = path + ".new";
+  const Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
+  if (!file.valid()) throw_errno("open " + beside);
+  fault_point();
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    throw_errno("flock " + beside);
   }
+  // Another process may have renamed it since: what is locked must still be the file of that name.
+  struct stat ours {
+  }, named{};
+  if (::fstat(file.get(), &ours) != 0) throw_errno("fstat " + beside);
+  const bool there = ::lstat(beside.c_str(), &named) == 0;
+  if (!there || ours.st_ino != named.st_ino || ours.st_dev != named.st_dev) return false;
+  if (::ftruncate(file.get(), 0) != 0) throw_errno("ftruncate " + beside);
+  write_all(file, text, beside);
+  fault_point();
+  if (::rename(beside.c_str(), path.c_str()) != 0) throw_errno("rename " + beside + " to " + path);
+  fault_point();
+  return true;
 }
 
 }  // namespace drover::inline v1::os

@@ -65,8 +65,9 @@ std::uint32_t current_user() noexcept;
 /// The name of this machine; empty when the kernel does not tell.
 std::string host_name();
 
-/// Replaces the content of `path` in one step: written beside it with mode 0600 and renamed over it.
-/// Throws std::system_error.
-void replace_file(const std::string& path, std::string_view text);
+/// Replaces the content of `path` in one step: written to `path`.new, with mode 0600, and renamed over it. A process
+/// that is killed leaves the old content, and at most that one file beside it, which the next call uses. False, and
+/// nothing is changed, when another process is at it. Throws std::system_error.
+bool replace_file(const std::string& path, std::string_view text);
 
 }  // namespace drover::inline v1::os

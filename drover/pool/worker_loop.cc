@@ -5,17 +5,21 @@
 #include <exception>
 #include <utility>
 
+#include "drover/base/duration.h"
 #include "drover/os/signals.h"
 #include "drover/os/throw_trace.h"
 #include "drover/pool/bound_call.h"
 #include "drover/pool/chunk_call.h"
 #include "drover/pool/submit_call.h"
 #include "drover/pool/task_error.h"
+#include "drover/shm/block.h"
+#include "drover/shm/recent_blocks.h"
 
 namespace drover::inline v1::detail {
 namespace {
 
 constexpr int kClaimsInTurn = 8;
+constexpr Duration kKeepsArrays(1);
 
 void pool_worker(worker::ChildContext& context) { WorkerLoop(std::move(context)).run(); }
 
@@ -33,6 +37,7 @@ WorkerLoop::WorkerLoop(worker::ChildContext context)
       self_(header_.workers.at(slot_)) {
   os::leave_termination_to_parent();
   set_worker_slot(slot_);
+  shm::RecentBlocks::of_this_process().start();
 }
 
 void WorkerLoop::run() {
@@ -46,6 +51,8 @@ void WorkerLoop::run() {
     for (std::uint64_t jobs = header_.active_jobs.load(std::memory_order_acquire); jobs != 0; jobs &= jobs - 1) {
       served |= serve(static_cast<std::size_t>(std::countr_zero(jobs)));
     }
+    shm::RecentBlocks& recent = shm::RecentBlocks::of_this_process();
+    if (!recent.empty()) recent.forget_older(kKeepsArrays);
     if (!served) idle();
   }
 }
@@ -247,6 +254,17 @@ void WorkerLoop::ring_doorbells() {
   }
 }
 
+/// After a while without work it lets go of arrays, whose owners may want the memory back.
+void WorkerLoop::wait_for_work(std::uint32_t seen) {
+  shm::RecentBlocks& recent = shm::RecentBlocks::of_this_process();
+  if (!recent.empty()) {
+    if (os::futex_wait(self_.wake, seen, os::deadline_after(kKeepsArrays)) != os::FutexWait::kTimedOut) return;
+    recent.forget();
+    shm::release_received();
+  }
+  os::futex_wait(self_.wake, seen);
+}
+
 /// True when there is something to do. Spins only while everybody awake, the caller included, has a core.
 bool WorkerLoop::spin(std::chrono::nanoseconds budget) {
   const std::size_t awake = header_.worker_count - header_.parked.count(header_.worker_count);
@@ -268,7 +286,7 @@ void WorkerLoop::sleep() {
   header_.parked.set(slot_);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Crew::wake
   os::fault_point();
-  if (!has_work()) os::futex_wait(self_.wake, seen);
+  if (!has_work()) wait_for_work(seen);
   header_.parked.take(slot_);
 }
 

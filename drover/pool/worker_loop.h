@@ -49,6 +49,7 @@ class WorkerLoop {
   void idle();
   bool spin(std::chrono::nanoseconds budget);
   void sleep();
+  void wait_for_work(std::uint32_t seen);
   static void ring_doorbell(JobSlot& slot, JobView& view) noexcept;
   void ring_doorbells();
   void note_time(JobSlot& slot, std::uint64_t begin, std::uint32_t items) noexcept;

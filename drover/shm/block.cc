@@ -18,6 +18,7 @@
 #include "drover/shm/block_base.h"
 #include "drover/shm/block_layout.h"
 #include "drover/shm/block_named.h"
+#include "drover/shm/recent_blocks.h"
 
 namespace drover::inline v1::shm {
 namespace {
@@ -147,6 +148,7 @@ std::shared_ptr<Block> Block::open(const BlockHandle& handle, Access access) {
   }
   if (!block) block = handle.name.empty() ? open_by_descriptor(handle, access) : open_by_name(handle, access);
   if (handle.counted) block->count(true);
+  RecentBlocks::of_this_process().add(block);
   os::fault_point();
   return block;
 }

@@ -137,7 +137,7 @@ TEST(Driver, AHangingCallIsReportedInTimeAndTheOtherGpuInFull) {
       EXPECT_EQ(driver.gpus[0].rows.size(), 1U);
     }
   }
-  EXPECT_LT(seconds_since(begin), 0.6 + 0.2) << "the later rounds wait for nobody who hangs";
+  EXPECT_LT(seconds_since(begin), 1.2) << "the later rounds wait for nobody who hangs";
 }
 
 TEST(Driver, AHangWhileInitialisingIsReportedInTime) {
@@ -147,7 +147,7 @@ TEST(Driver, AHangWhileInitialisingIsReportedInTime) {
   nvml::Client client(Duration(0.4), 1);
   client.begin();
   const DriverSample driver = client.finish();
-  EXPECT_LT(seconds_since(begin), 0.5);
+  EXPECT_LT(seconds_since(begin), 0.4 + 0.1);
   EXPECT_EQ(driver.state, DriverState::kNotAnswering);
   EXPECT_FALSE(driver.uninterruptible) << "it sleeps in the usual way";
 }

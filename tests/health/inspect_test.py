@@ -116,6 +116,39 @@ class Inspect(unittest.TestCase):
                 for finding in report["findings"]:
                     self.assertIn(finding["verdict"], text.stdout)
 
+    def check_prometheus(self, text):
+        """The rules of the text format: a description and a type before the series of each name, which stand together, none twice."""
+        name = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+        label = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"'
+        series = re.compile(rf"({name})(\{{{label}(?:,{label})*\}})? (-?[0-9.e+-]+)")
+        described, seen, current = set(), set(), None
+        self.assertTrue(text.endswith("\n"))
+        for line in text[:-1].split("\n"):
+            if line.startswith("# HELP "):
+                current = line.split()[2]
+                self.assertNotIn(current, described)
+                described.add(current)
+            elif line.startswith("# TYPE "):
+                self.assertEqual(line.split()[2:], [current, "gauge"])
+            else:
+                match = series.fullmatch(line)
+                self.assertTrue(match, line)
+                self.assertEqual(match[1], current)
+                float(match[3])
+                self.assertNotIn(match[1] + (match[2] or ""), seen)
+                seen.add(match[1] + (match[2] or ""))
+        return seen
+
+    def test_prometheus(self):
+        for demo in ("spinning-odd-rank-out", "gpu-lost", "no-gpu", "orphan-data-workers"):
+            result = inspect("--demo", demo, "--prometheus")
+            seen = self.check_prometheus(result.stdout)
+            self.assertIn("drover_inspect_exit_code", seen)
+            self.assertEqual(int(re.search(r"(?m)^drover_inspect_exit_code (\d)$", result.stdout)[1]), result.returncode)
+        self.assertRegex(inspect("--demo", "gpu-lost", "--prometheus").stdout, r'(?m)^drover_gpu_up\{gpu="1".*\} 0$')
+        environment = with_driver('gpu 0 name="a\\b\tc\x1b"\non 0 1 vram=3\n', self.folder)
+        self.check_prometheus(inspect("--prometheus", env=environment).stdout)
+
     def test_exit_codes_and_check(self):
         for demo, code, word in (("healthy-node", 0, "OK"), ("idle-job", 1, "WARNING"), ("gpu-lost", 2, "CRITICAL"), ("unknown-mig", 3, "UNKNOWN")):
             result = inspect("--demo", demo, "--check")
@@ -155,6 +188,21 @@ class Inspect(unittest.TestCase):
             self.assertIn(inspect("--history", str(path)).returncode, (0, 1))
         self.assertEqual(path.stat().st_mode & 0o777, 0o600)
         self.assertTrue(path.read_text().startswith("drover-health 1 "))
+
+    def test_a_run_that_is_killed_anywhere_leaves_a_whole_history(self):
+        path = pathlib.Path(self.folder) / "history"
+        for point in range(200):
+            result = inspect("--history", str(path), env={**os.environ, "DROVER_FAULT": f"parent:{point}"})
+            if path.exists():
+                self.assertTrue(path.read_text().endswith("end\n"), point)
+            self.assertLessEqual(set(os.listdir(self.folder)), {"history", "history.new"})
+            if result.returncode >= 0:
+                break
+        else:
+            self.fail("every run was killed")
+        if point == 0:
+            self.skipTest("built without fault points")
+        self.assertEqual(os.listdir(self.folder), ["history"])
 
     def test_the_unchanged_program_asks_the_driver(self):
         environment = with_driver("gpu 0 name=\"NVIDIA Test\" power=100\non 0 1 vram=3\n", self.folder)

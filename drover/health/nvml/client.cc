@@ -193,8 +193,9 @@ void Client::describe_silence(DriverSample& sample) const {
 void Client::describe_failure(DriverSample& sample) const {
   if (!ready_) {
     sample.state = ended_ ? DriverState::kFailed : DriverState::kNotAnswering;
-    sample.problem = "the process that calls the driver's library ended; see dmesg";
+    sample.problem = "the process that calls the driver's library ended at once; see dmesg";
     if (!ended_) describe_silence(sample);
+    if (ended_ && devices_ == 0) sample.state = DriverState::kNoGpu;  // started by a loader or valgrind, perhaps
     return;
   }
   sample.version = ready_->version;

@@ -270,13 +270,17 @@ std::string kernel_release(const std::string& root) { return first_line(root + "
 
 PciGpus find_nvidia_devices(const std::string& root) {
   PciGpus found;
-  const std::string folder = root + "/sys/bus/pci/devices";
-  for (const std::string& name : os::HostFolder(folder).names().value_or(std::vector<std::string>())) {
-    const std::string device = folder + "/" + name + "/";
-    if (first_line(device + "vendor") != "0x10de") continue;
-    if (first_line(device + "class").substr(0, 4) != "0x03") continue;  // display controllers, 3D ones too
+  const os::HostFolder devices(root + "/sys/bus/pci/devices");
+  const auto property = [](const os::HostFolder& device, const char* name) {
+    const std::string text = device.text(name, 64).value_or(std::string());
+    return text.substr(0, text.find('\n'));
+  };
+  for (const std::string& name : devices.names().value_or(std::vector<std::string>())) {
+    const os::HostFolder device(devices, name.c_str());
+    if (property(device, "vendor") != "0x10de") continue;
+    if (property(device, "class").substr(0, 4) != "0x03") continue;  // display controllers, 3D ones too
     ++found.count;
-    if (first_line(device + "power/runtime_status") == "suspended") ++found.asleep;
+    if (property(device, "power/runtime_status") == "suspended") ++found.asleep;
   }
   return found;
 }

@@ -21,7 +21,27 @@ std::string name_of(const HostSample& host, int pid) {
   return std::to_string(pid) + (process != nullptr ? " (" + process->name + ")" : "");
 }
 
-void advise_no_signal(Finding& finding) {
+/// R2's evidence, and what to do.
+void explain_kernel(const Subject& subject, const ProcessTrack& track, bool killed, Finding& finding) {
+  if (track.stuck.holds()) {
+    finding.because.push_back("thread " + pid_list(track.stuck_threads) + " was uninterruptible in each of " +
+                              std::to_string(track.stuck.hits) + " looks over " + duration_text(track.stuck.length()));
+    finding.because.push_back(track.stuck_in.empty() ? "where it waits in the kernel is not told (needs root)"
+                                                     : "it waits in " + track.stuck_in);
+  }
+  if (killed) {
+    finding.because.push_back("SIGKILL has been pending for " + duration_text(track.killed.length()) +
+                              " or longer, and it still lives");
+  }
+  if (track.in_storage) {
+    finding.verdict = "WAITS FOR STORAGE";
+    finding.not_because.emplace_back("the GPU driver: the kernel function belongs to storage or a file system");
+    finding.action.emplace_back("look at what it waits for (mount, df, dmesg); the process goes on when that does");
+    return;
+  }
+  advise_asking(finding, subject.job);
+  finding.action.push_back("keep evidence: cat /proc/" + std::to_string(subject.pid) +
+                           "/task/*/wchan; dmesg | grep -i -e xid -e nvrm");
   finding.action.emplace_back(
       "more signals do nothing: drain the node, read dmesg for Xid, then reset the GPU (nvidia-smi --gpu-reset, as "
       "root) or reboot");
@@ -37,37 +57,15 @@ void judge_kernel(const Scene& scene, const Subject& subject, std::vector<Findin
   if (!killed && !stuck) return;
   if (!on_gpu && !track->in_driver && !killed) return;  // a vfork, a disk: no business of the GPU's
   Finding finding = about(scene, Rule::kR2, subject, "STUCK IN KERNEL");
-  if (track->in_storage) finding.verdict = "WAITS FOR STORAGE";
-  if (stuck) {
-    finding.because.push_back("thread " + pid_list(track->stuck_threads) + " was uninterruptible in each of " +
-                              std::to_string(track->stuck.hits) + " looks over " +
-                              duration_text(track->stuck.length()));
-    finding.because.push_back(track->stuck_in.empty() ? "where it waits in the kernel is not told (needs root)"
-                                                      : "it waits in " + track->stuck_in);
-  }
-  if (killed)
-    finding.because.push_back("SIGKILL has been pending for " + duration_text(track->killed.length()) +
-                              " or longer, and it still lives");
-  const bool long_killed = killed && track->killed.length() >= scene.limits[kR2Kill];
-  const double enough = long_killed ? scene.limits[kR2Kill] : stuck ? scene.limits[kR2State] : scene.limits[kR2Kill];
-  const double held = long_killed ? track->killed.length() : stuck ? track->stuck.length() : track->killed.length();
-  const bool gpu_matter = on_gpu || track->in_driver;
-  const Severity severity = track->in_driver                   ? Severity::kCritical
-                            : gpu_matter && !track->in_storage ? Severity::kWarning
-                                                               : Severity::kInfo;
-  grade(scene, finding, held, enough, severity,
-        track->in_driver || (stuck && long_killed) ? Confidence::kHigh : Confidence::kMedium);
+  explain_kernel(subject, *track, killed, finding);
+  const bool by_kill = killed && (!stuck || track->killed.length() >= scene.limits[kR2Kill]);
+  const double enough = scene.limits[by_kill ? kR2Kill : kR2State];
+  const double held = by_kill ? track->killed.length() : track->stuck.length();
+  const bool matters = on_gpu && !track->in_storage;
+  const Severity severity = track->in_driver ? Severity::kCritical : matters ? Severity::kWarning : Severity::kInfo;
+  const bool two_signs = track->in_driver || (stuck && by_kill);
+  grade(scene, finding, held, enough, severity, two_signs ? Confidence::kHigh : Confidence::kMedium);
   finding.limits = {scene.limits.text(kR2State), scene.limits.text(kR2Kill)};
-  if (track->in_storage) {
-    finding.not_because.emplace_back("the GPU driver: the kernel function belongs to storage or a file system");
-    finding.action.emplace_back(
-        "look at the file system or the disk it waits for (mount, df, dmesg); the process goes on when that does");
-  } else {
-    advise_asking(finding, subject.job);
-    finding.action.push_back("keep evidence: cat /proc/" + std::to_string(subject.pid) +
-                             "/task/*/wchan; dmesg | grep -i -e xid -e nvrm");
-    advise_no_signal(finding);
-  }
   findings.push_back(std::move(finding));
 }
 

@@ -66,38 +66,13 @@ void Tracker::add_cpu(const Sample& sample) {
 
 void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const ProcessDetail& detail) {
   ProcessTrack& track = processes_[{brief.pid, brief.start_ticks}];
-  const double from = track.seen >= 0 ? track.seen : sample.at;
-  const double seconds = sample.at - from;
-  const double gap = limits_[kGap];
-  const int clear = static_cast<int>(limits_[kClear]);
-  const auto add = [&](Streak& streak, Holds answer, double begin) {
-    streak.add(begin, sample.at, answer, gap, clear);
+  add_work(track, sample.at, brief, detail);
+  const auto add = [&](Streak& streak, bool holds) {
+    const Holds answer = holds ? Holds::kYes : Holds::kNo;
+    streak.add(sample.at, sample.at, answer, limits_[kGap], static_cast<int>(limits_[kClear]));
   };
-
-  track.io_known = detail.io_bytes.has_value();
-  track.io_rate = -1;
-  if (detail.io_bytes && seconds > 0) {
-    const std::uint64_t more = *detail.io_bytes > track.io_bytes ? *detail.io_bytes - track.io_bytes : 0;
-    track.io_rate = static_cast<double>(more) / seconds;
-  }
-  track.io_bytes = detail.io_bytes.value_or(track.io_bytes);
-  if (seconds > 0) {
-    // In a run that goes on, with all descendants; after another run only what the process itself used.
-    const auto found = cpu_delta_.find(brief.pid);
-    const double own = static_cast<double>(brief.cpu_ticks) / os::clock_ticks();
-    const double used =
-        last_at_ >= 0 ? (found != cpu_delta_.end() ? found->second : 0) : std::max(0.0, own - track.cpu_seconds);
-    track.cpu_share = used / seconds;
-    track.measured = true;
-    const double tick = 1 / os::clock_ticks() / seconds;  // the clock's grain must not make a sleeper busy
-    const bool silent = track.io_rate <= limits_[kR7Io];
-    add(track.calm, track.cpu_share <= limits_[kR8Cpu] + tick ? Holds::kYes : Holds::kNo, from);
-    const bool blocked = track.cpu_share <= limits_[kR7Cpu] + tick && silent && asleep(brief, detail);
-    add(track.blocked, blocked ? Holds::kYes : Holds::kNo, from);
-  }
-  track.cpu_seconds = static_cast<double>(brief.cpu_ticks) / os::clock_ticks();
-  add(track.killed, detail.kill_pending ? Holds::kYes : Holds::kNo, sample.at);
-  add(track.defunct, brief.state == 'Z' ? Holds::kYes : Holds::kNo, sample.at);
+  add(track.killed, detail.kill_pending);
+  add(track.defunct, brief.state == 'Z');
   // Where the threads were not looked at, the state of the first one is known all the same.
   if (!detail.threads.empty()) {
     add_stuck(track, sample.at, detail.threads);
@@ -105,6 +80,32 @@ void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const
     add_stuck(track, sample.at, {{brief.pid, 'D', {}}});
   }
   track.seen = sample.at;
+}
+
+/// What it did since it was last seen: CPU time, with all descendants in a run that goes on, its own after another run;
+/// and what was read and written.
+void Tracker::add_work(ProcessTrack& track, double at, const ProcessBrief& brief, const ProcessDetail& detail) {
+  const double from = track.seen >= 0 ? track.seen : at, seconds = at - from;
+  const double own = static_cast<double>(brief.cpu_ticks) / os::clock_ticks();
+  const auto found = cpu_delta_.find(brief.pid);
+  const double with_all = found != cpu_delta_.end() ? found->second : 0;
+  const double used = last_at_ >= 0 ? with_all : std::max(0.0, own - track.cpu_seconds);
+  const std::uint64_t bytes = detail.io_bytes.value_or(track.io_bytes);
+  const std::uint64_t more = bytes > track.io_bytes ? bytes - track.io_bytes : 0;
+  track.io_known = detail.io_bytes.has_value();
+  track.io_rate = track.io_known && seconds > 0 ? static_cast<double>(more) / seconds : -1;
+  track.io_bytes = bytes;
+  track.cpu_seconds = own;
+  if (!(seconds > 0)) return;
+  track.cpu_share = used / seconds;
+  track.measured = true;
+  const double tick = 1 / os::clock_ticks() / seconds;  // the clock's grain must not make a sleeper busy
+  const bool silent = track.io_rate <= limits_[kR7Io];
+  const bool calm = track.cpu_share <= limits_[kR8Cpu] + tick;
+  const bool blocked = track.cpu_share <= limits_[kR7Cpu] + tick && silent && asleep(brief, detail);
+  const int clear = static_cast<int>(limits_[kClear]);
+  track.calm.add(from, at, calm ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
+  track.blocked.add(from, at, blocked ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
 }
 
 /// The same thread must be uninterruptible in every look: different ones that wait for a disk in turn are at work.
@@ -121,11 +122,10 @@ void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<Thread
   const bool moved = track.io_rate > limits_[kR7Io] && !waits_in_driver(place);
   const Holds answer = stuck.empty() || moved ? Holds::kNo : Holds::kYes;
   track.stuck.add(at, at, answer, limits_[kGap], static_cast<int>(limits_[kClear]));
-  if (answer == Holds::kYes) {
-    track.stuck_in = place;
-    track.in_driver = waits_in_driver(place);
-    track.in_storage = !track.in_driver && waits_in_storage(place);
-  }
+  if (answer == Holds::kYes) track.stuck_in = place;
+  if (!track.stuck.holds()) track.stuck_in.clear();
+  track.in_driver = waits_in_driver(track.stuck_in);
+  track.in_storage = !track.in_driver && waits_in_storage(track.stuck_in);
   track.stuck_threads = std::move(stuck);
 }
 

@@ -84,6 +84,7 @@ class Tracker {
  private:
   void add_cpu(const Sample& sample);
   void add_process(const Sample& sample, const ProcessBrief& brief, const ProcessDetail& detail);
+  void add_work(ProcessTrack& track, double at, const ProcessBrief& brief, const ProcessDetail& detail);
   void add_stuck(ProcessTrack& track, double at, const std::vector<ThreadSample>& threads);
   void add_gpu(const Sample& sample, const GpuSample& gpu, bool container, const std::function<bool(int)>& exists);
   void add_hold(const Sample& sample, const GpuSample& gpu, const GpuTrack& track, const GpuProcessRow& row,
