@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """NumPy on a named block, as a peer. Speaks the protocol of peer_server.h: a request a line, "ok NUMBER" or "error REASON"
 a line.

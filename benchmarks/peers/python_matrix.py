@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The job of `drover demo matrix` as one writes it in Python: a matrix of standard normal numbers in SharedMemory, filled in
 parallel, processes that attach by name and report the mean of their rows, and a check against the parent's own sum. Prints one

@@ -42,8 +42,7 @@ Run run_of(const std::string& command, const char* missing) {
 
 void matrix_demo(Bench& bench) {
   const std::string ours = "'" + own_folder() + "../../bin/drover' demo matrix --json 2>/dev/null";
-  const std::string python =
-      "/usr/bin/env PATH=/usr/bin:/bin:\"$PATH\" python3 '" + own_folder() + "drover-peer-python-matrix' 2>/dev/null";
+  const std::string python = "'" + own_folder() + "drover-peer-python-matrix' 2>/dev/null";
   const auto us = [ours] { return run_of(ours, "drover demo matrix does not run here"); };
   const auto them = [python] { return run_of(python, "python3 with NumPy is not installed"); };
   bench.add({.name = "matrix_demo",

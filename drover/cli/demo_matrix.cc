@@ -93,9 +93,10 @@ void report_mean(const std::string& name, std::int64_t process, std::int64_t fro
   release.wait();  // so that the memory of all can be looked at while all have the matrix
 }
 
-/// The memory of this process and of those, each shared page counted once.
-std::optional<double> pss_mib(const std::vector<Process>& processes) {
+/// The memory of this process, its workers and those processes, each shared page counted once.
+std::optional<double> pss_mib(Pool& pool, const std::vector<Process>& processes) {
   std::vector<int> pids = {os::current_pid()};
+  for (const WorkerStats& worker : pool.stats().workers) pids.push_back(worker.pid);
   for (const Process& process : processes) pids.push_back(process.pid());
   double bytes = 0;
   for (const int pid : pids) {
@@ -124,7 +125,7 @@ void let_processes_report(const Options& options, Pool& pool, const SharedArray<
   }
   outcome.reports_s = seconds_since(start);
   start = Clock::now();
-  outcome.pss_mib = pss_mib(processes);
+  outcome.pss_mib = pss_mib(pool, processes);
   outcome.look_s = seconds_since(start);
   release.set();
   start = Clock::now();

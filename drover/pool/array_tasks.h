@@ -19,11 +19,12 @@
 namespace drover::inline v1 {
 namespace detail {
 
-// Pieces do not depend on the number of workers, so results do not either. Long against what it costs to hand one out.
-inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-
-inline std::size_t items_in_piece(std::size_t item_bytes) noexcept {
-  return std::max<std::size_t>(1, kPieceBytes / std::max<std::size_t>(1, item_bytes));
+/// How many of `items` of so many bytes make a piece. It does not depend on the number of workers, so results do not
+/// either. A piece is long against what it costs to hand one out, and there are enough for many workers.
+inline std::size_t items_in_piece(std::size_t items, std::size_t item_bytes) noexcept {
+  constexpr std::size_t kSmallest = std::size_t{1} << 20U, kLargest = std::size_t{16} << 20U, kPieces = 128;
+  const std::size_t bytes = std::clamp(items * item_bytes / kPieces, kSmallest, kLargest);
+  return std::max<std::size_t>(1, bytes / std::max<std::size_t>(1, item_bytes));
 }
 
 /// Calls F for pieces of the first axis, in their order; with the first row's index too, if F takes it.
@@ -35,7 +36,7 @@ auto map_rows(Pool& pool, const ArrayView<T, Rank>& array, bool ordered) {
                 "the function must take an ArrayView of some rows, or that and the index of the first of them");
   std::vector<std::conditional_t<with_index, std::pair<View, std::size_t>, View>> pieces;
   const std::size_t rows = array.extent(0);
-  const std::size_t step = items_in_piece(array.size() / std::max<std::size_t>(1, rows) * sizeof(T));
+  const std::size_t step = items_in_piece(rows, array.size() / std::max<std::size_t>(1, rows) * sizeof(T));
   for (std::size_t from = 0; from < rows; from += std::min(step, rows - from)) {
     View piece = array.rows(from, from + std::min(step, rows - from));
     if constexpr (with_index) {
@@ -96,7 +97,7 @@ void fill_normal(Pool& pool, const ArrayView<T, Rank>& array, std::uint64_t seed
   const std::size_t size = array.span().size();
   const ArrayView<T, 1> all(array.element_data(), detail::dense_layout(Shape<1>(size), Order::kC), array.pin());
   std::vector<std::tuple<ArrayView<T, 1>, std::uint64_t, std::uint64_t>> pieces;
-  const std::size_t step = detail::items_in_piece(sizeof(T));
+  const std::size_t step = detail::items_in_piece(size, sizeof(T));
   for (std::size_t from = 0; from < size; from += std::min(step, size - from)) {
     pieces.emplace_back(all.rows(from, from + std::min(step, size - from)), seed, from);
   }

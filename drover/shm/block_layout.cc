@@ -20,8 +20,14 @@ std::int64_t now_ns() {
 }  // namespace
 
 std::uint64_t hash_bytes(std::span<const std::byte> bytes) noexcept {
+  // FNV-1a over words instead of bytes, because a page of them is hashed each time a block is opened.
   std::uint64_t hash = 14'695'981'039'346'656'037U;
-  for (const std::byte b : bytes) hash = (hash ^ static_cast<std::uint64_t>(b)) * 1'099'511'628'211U;
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min<std::size_t>(8, bytes.size()))) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), std::min<std::size_t>(8, bytes.size()));
+    hash = (hash ^ word) * 1'099'511'628'211U;
+    hash ^= hash >> 32U;
+  }
   return hash;
 }
 

@@ -89,9 +89,9 @@ class Literal {
   }
 
   void skip_blanks() {
-    while (!left_.empty() && std::string_view(" \t\r\n\f").find(left_.front()) != std::string_view::npos) {
-      left_.remove_prefix(1);
-    }
+    const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r' && c != '\v'); };
+    left_.remove_prefix(
+        static_cast<std::size_t>(std::find_if_not(left_.begin(), left_.end(), is_blank) - left_.begin()));
   }
   bool accept(char wanted) {
     skip_blanks();

@@ -52,8 +52,8 @@ class Bell {
   os::FutexWord word_;
 };
 
-/// Between publishing something and looking whether somebody sleeps. What is published is followed by the exchange in
-/// LockWord::unlock, and on x86 that is a full fence.
+/// Between publishing something and looking whether somebody sleeps. What is published is followed by the locked step
+/// in LockWord::unlock, and on x86 that is a full fence.
 inline void publish_fence() noexcept {
 #if defined(__x86_64__)
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -138,6 +138,9 @@ class ByteChannel {
   /// The ring for records that are given whole: half of it, or less.
   std::size_t largest_whole() const noexcept { return (units_ / 2 - 1) * std::size_t{kUnit}; }
   std::uint32_t max_items() const noexcept { return max_items_; }
+  /// Records that this object's readers have taken since the last call. A hint: it may miss some.
+  std::uint32_t reads_since_wait() noexcept { return reads_.exchange(0, std::memory_order_relaxed); }
+  void note_read() noexcept { reads_.store(reads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   /// Records at this moment, at most.
   std::size_t size() const noexcept;
@@ -177,6 +180,7 @@ class ByteChannel {
   std::byte* ring_;
   std::uint32_t units_;
   std::uint32_t max_items_;
+  std::atomic<std::uint32_t> reads_{0};
 };
 
 }  // namespace drover::inline v1::sync

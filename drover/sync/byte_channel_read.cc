@@ -8,6 +8,8 @@ namespace drover::inline v1::sync {
 namespace {
 
 constexpr std::chrono::milliseconds kTryLimit(100);  // of a call that does not wait, for who is just reading
+constexpr std::uint32_t kFlow = 4;                   // records between two waits
+constexpr int kGatherPauses = 20;                    // about a microsecond
 
 }  // namespace
 
@@ -52,6 +54,7 @@ void ChannelRead::consume() noexcept {
   os::fault_point();
   header_.tail.store(tail_.word(), std::memory_order_release);
   os::fault_point();
+  channel_.note_read();
   ring_ = true;
 }
 
@@ -118,6 +121,9 @@ ChannelResult ChannelRead::begin_slowly() noexcept {
 /// Until it looks as if there was a record, or something else is to be seen.
 ChannelResult ChannelRead::wait_for_record(Slices& slices) noexcept {
   const auto worth_a_look = [this] { return channel_.head().units != channel_.tail().units || !channel_.open(); };
+  // In a flow a look takes the line of `head` away from the producer: let some records gather first.
+  const bool flow = channel_.reads_since_wait() >= kFlow && patience_.spin.count() != 0;
+  for (int i = 0; flow && i < kGatherPauses; ++i) os::pause();
   if (os::spin_until(patience_.spin, worth_a_look)) return ChannelResult::kDone;
   for (;;) {
     const std::uint32_t seen = header_.filled.announce();

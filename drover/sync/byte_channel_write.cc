@@ -30,6 +30,7 @@ void ChannelWrite::publish(RecordHead::Kind kind, std::uint32_t size, std::uint3
   }
   const RecordHead record{.size = size, .kind = kind};
   std::memcpy(channel_.at(head_.units + pad_), &record, sizeof record);
+  os::prefetch_for_write(channel_.at(head_.units + pad_ + RecordHead::units(size) + 128 / ByteChannel::kUnit));
   head_ = {.units = head_.units + pad_ + RecordHead::units(size), .items = head_.items + items};
   os::fault_point();
   header_.head.store(head_.word(), std::memory_order_release);

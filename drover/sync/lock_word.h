@@ -87,8 +87,13 @@ class LockWord {
 
   /// False when the caller does not hold it; nothing happens then.
   [[nodiscard]] bool unlock() noexcept {
+    os::ThreadId before = os::current_thread_id();
+    if (word_.compare_exchange_strong(before, 0, std::memory_order_release, std::memory_order_relaxed)) {
+      os::fault_point();
+      return true;
+    }
     if (!is_mine()) return false;
-    const os::ThreadId before = word_.exchange(0, std::memory_order_release);
+    before = word_.exchange(0, std::memory_order_release);
     os::fault_point();
     if ((before & kSleepers) != 0) os::futex_wake(low_half_);
     return true;
