@@ -26,7 +26,7 @@ class CommandLine(unittest.TestCase):
         return lines
 
     def test_help_goes_to_stdout_everywhere(self):
-        for command in ([], ["demo"], ["demo", "montecarlo"], ["bench"]):
+        for command in ([], ["demo"], ["demo", "montecarlo"], ["demo", "matrix"], ["bench"], ["status"], ["inspect"]):
             for flag in ("--help", "-h"):
                 result = driver.run(*command, flag)
                 self.assertEqual((result.returncode, result.stderr), (0, ""), command)
