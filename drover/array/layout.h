@@ -94,7 +94,7 @@ Sliced<kept_axes<Rank, Part...>> sliced(const Layout<Rank>& layout, const Part&.
     ++axis;
   };
   (take(part), ...);
-  while (axis < Rank) take(Slice{});
+  for (std::size_t left = Rank - sizeof...(Part); left > 0; --left) take(Slice{});
   return {offset, {Shape<kept>(extents), strides}};
 }
 

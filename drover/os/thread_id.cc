@@ -95,9 +95,10 @@ std::uint64_t namespaces() noexcept {
 
 /// A /proc of another PID namespace has other numbers, and would say wrong things about our neighbours.
 ThreadId make_id(int number, const std::optional<Stat>& stat) noexcept {
-  const auto low = static_cast<ThreadId>(number) & kThreadNumberMask;
-  if (!stat || stat->number != number) return low;
-  return low | mix16(stat->start) << 32U | namespaces() << 48U;
+  const ThreadId known = (static_cast<ThreadId>(number) & kThreadNumberMask) | namespaces() << 48U;
+  if (!stat) return known;  // no descriptor is free, for example: the start time is not known, see judge
+  if (stat->number != number) return static_cast<ThreadId>(number) & kThreadNumberMask;
+  return known | mix16(stat->start) << 32U;
 }
 
 void forget_after_fork() noexcept {
@@ -119,7 +120,8 @@ Liveness judge(ThreadId id, bool whole_process) noexcept {
   const auto stat = read_stat(number);
   if (!stat) return ::kill(number, 0) != 0 && errno == ESRCH ? Liveness::kDead : Liveness::kUnknown;
   if (stat->number != number) return Liveness::kUnknown;
-  if (mix16(stat->start) != (id >> 32U & 0xFFFFU)) return Liveness::kDead;
+  const std::uint64_t start = id >> 32U & 0xFFFFU;
+  if (start != 0 && mix16(stat->start) != start) return Liveness::kDead;
   const bool ended = stat->state == 'Z' || stat->state == 'X' || stat->state == 'x';
   return ended && !(whole_process && stat->threads > 1) ? Liveness::kDead : Liveness::kAlive;
 }

@@ -67,8 +67,8 @@ void fill_normal_piece(const ArrayView<T, 1>& piece, std::uint64_t seed, std::ui
 
 /// Calls F for all rows, a number of rows at a time, on the workers of the pool, and waits for the end:
 /// `void f(ArrayView<double, 2> rows)`, or with `std::size_t first_row` as a second parameter. Throws the first error
-/// of a call; what had not begun by then is left out. The array must be one that travels: a SharedArray or a view of
-/// one.
+/// of a call; what had not begun by then is left out, what is running may go on for a moment after the throw. The array
+/// must be one that travels: a SharedArray or a view of one.
 template <auto F, class T, std::size_t Rank>
 void for_rows(Pool& pool, const ArrayView<T, Rank>& array) {
   auto calls = detail::map_rows<F>(pool, array, false);

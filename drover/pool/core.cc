@@ -14,6 +14,8 @@
 namespace drover::inline v1::detail {
 namespace {
 
+constexpr auto kReleasesKept = std::chrono::milliseconds(100);
+
 void write_options(PoolSegment& segment, const PoolOptions& options) {
   check_options(options);
   PoolHeader& header = segment.header();
@@ -70,7 +72,11 @@ void PoolCore::close() noexcept {
   crew_.stop(grace_);
   submits_.cancel_all();
   tell_news();
-  service_->call([this] { service_->remove_on_interrupt(interrupt_key_); });
+  service_->call([this] {
+    stopped_ = true;
+    service_->forget(kept_timer_);
+    service_->remove_on_interrupt(interrupt_key_);
+  });
   sweep();
 }
 
@@ -174,6 +180,16 @@ void PoolCore::retire(std::unique_ptr<MapJob> map) noexcept {
 void PoolCore::sweep() noexcept {
   const std::scoped_lock lock(retired_mutex_);
   std::erase_if(retired_, [](const std::unique_ptr<MapJob>& map) { return map->finished_after_close(); });
+}
+
+void PoolCore::release_kept_soon() {
+  service_->post([this] {
+    if (stopped_) return;
+    service_->forget(kept_timer_);
+    kept_timer_ = service_->at(std::chrono::steady_clock::now() + kReleasesKept, [this] {
+      if (submits_.release_kept()) release_kept_soon();
+    });
+  });
 }
 
 void PoolCore::tell_news() noexcept { waiters_.poke_all(); }

@@ -79,6 +79,9 @@ class PoolCore final : public Crew::Listener {
   /// Takes over a map that nobody reads any more, until its running items have ended.
   void retire(std::unique_ptr<MapJob> map) noexcept;
 
+  /// Has SubmitQueue::release_kept called soon, and again while it asks for it.
+  void release_kept_soon();
+
   PoolStats stats();
 
  private:
@@ -99,6 +102,8 @@ class PoolCore final : public Crew::Listener {
   Waiters waiters_;
   SubmitQueue submits_;
   worker::Service::Key interrupt_key_ = 0;
+  worker::Service::Key kept_timer_ = 0;  // service thread
+  bool stopped_ = false;                 // service thread
 
   std::atomic<std::uint64_t> deaths_{0};
 

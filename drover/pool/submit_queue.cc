@@ -72,14 +72,33 @@ SubmitEntry& SubmitQueue::free_entry() {
   return *entry;
 }
 
-/// Tasks whose futures were dropped are found to be done when the next one comes that keeps something.
-void SubmitQueue::keep(const SubmitEntry& entry, wire::Kept kept) {
-  std::erase_if(kept_, [](const auto& each) {
-    const std::uint32_t word = each.first->word.load(std::memory_order_acquire);
-    return is_final(word) && (word & state::kDetached) != 0;
-  });
-  kept_.emplace(&entry, std::move(kept));
+/// Holds the mutex. `kept` becomes what the entry's last task has left, if it did, to be let go without the mutex.
+void SubmitQueue::keep(const SubmitEntry& entry, wire::Kept& kept) {
+  std::swap(kept_[&entry], kept);
+  if (kept_count_.exchange(kept_.size(), std::memory_order_relaxed) == 0) core_.release_kept_soon();
+}
+
+wire::Kept SubmitQueue::take_kept(const SubmitEntry& entry) {
+  if (kept_count_.load(std::memory_order_relaxed) == 0) return {};
+  const std::scoped_lock lock(mutex_);
+  auto node = kept_.extract(&entry);
   kept_count_.store(kept_.size(), std::memory_order_relaxed);
+  return node ? std::move(node.mapped()) : wire::Kept{};
+}
+
+bool SubmitQueue::release_kept() {
+  std::vector<wire::Kept> done;  // let go without the mutex
+  const std::scoped_lock lock(mutex_);
+  for (auto it = kept_.begin(); it != kept_.end();) {
+    if (is_final(it->first->word.load(std::memory_order_acquire))) {
+      done.push_back(std::move(it->second));
+      it = kept_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  kept_count_.store(kept_.size(), std::memory_order_relaxed);
+  return !kept_.empty();
 }
 
 SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::byte> arguments, wire::Kept kept,
@@ -92,7 +111,6 @@ SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::by
     const std::scoped_lock lock(mutex_);
     entry = &free_entry();
     const std::uint64_t offset = spilled ? core_.segment().store(arguments) : 0;
-    if (!kept.empty()) keep(*entry, std::move(kept));
     entry->function = function;
     entry->argument_length = arguments.size();
     entry->result_length = 0;
@@ -105,6 +123,7 @@ SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::by
       const bool near = arguments.size() <= SubmitEntry::kNear;
       std::memcpy(near ? entry->near_arguments : entry->arguments, arguments.data(), arguments.size());
     }
+    if (!kept.empty()) keep(*entry, kept);
     OwnBoard& own = boards_.back();
     own.board.arm(own.tail);
     own.board.set_tail(++own.tail);
@@ -153,9 +172,7 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
     SubmitQueue& queue;
     SubmitEntry& entry;
     ~Free() {
-      // The lock is for what is kept; nobody else frees an entry that a Future holds.
-      std::unique_lock<std::mutex> lock(queue.mutex_, std::defer_lock);
-      if (queue.kept_count_.load(std::memory_order_relaxed) != 0) lock.lock();
+      const wire::Kept kept = queue.take_kept(entry);
       queue.free(entry);
     }
   } const free_at_end{*this, entry};
@@ -182,10 +199,6 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
 void SubmitQueue::free(SubmitEntry& entry) noexcept {
   discard_spilled_arguments(core_.segment(), entry);
   discard_spilled_result(core_.segment(), entry);
-  if (kept_count_.load(std::memory_order_relaxed) != 0) {
-    kept_.erase(&entry);
-    kept_count_.store(kept_.size(), std::memory_order_relaxed);
-  }
   entry.word.store(state::kFree, std::memory_order_release);
 }
 
@@ -193,6 +206,7 @@ void SubmitQueue::detach(SubmitEntry& entry) noexcept {
   const std::uint32_t before = entry.word.fetch_or(state::kDetached, std::memory_order_acq_rel);
   // A finished one may be freed by a submit at this moment, which has the mutex: take it too and look again.
   if (!is_final(before)) return;
+  const wire::Kept kept = take_kept(entry);
   const std::scoped_lock lock(mutex_);
   const std::uint32_t now = entry.word.load(std::memory_order_acquire);
   if (is_final(now) && (now & state::kDetached) != 0) free(entry);

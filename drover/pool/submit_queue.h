@@ -50,6 +50,10 @@ class SubmitQueue {
   /// No worker is left: all that is unfinished is cancelled.
   void cancel_all() noexcept;
 
+  /// Service thread, from time to time: lets go of what finished tasks referred to whose results nobody has taken yet.
+  /// True when there is more to come.
+  bool release_kept();
+
   std::size_t queued() const;
 
  private:
@@ -61,8 +65,9 @@ class SubmitQueue {
   SubmitEntry& free_entry();
   SubmitEntry* find_free(OwnBoard& own) noexcept;
   void add_board(std::uint32_t capacity);
-  void free(SubmitEntry& entry) noexcept;  // holds the mutex
-  void keep(const SubmitEntry& entry, wire::Kept kept);
+  void free(SubmitEntry& entry) noexcept;
+  void keep(const SubmitEntry& entry, wire::Kept& kept);
+  wire::Kept take_kept(const SubmitEntry& entry);
   void retry_or_lose(SubmitEntry& entry, std::uint32_t word, const WorkerDeath& death) noexcept;
   template <class Visit>
   void for_each_entry(const Visit& visit) const;

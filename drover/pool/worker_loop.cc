@@ -254,13 +254,14 @@ void WorkerLoop::ring_doorbells() {
   }
 }
 
-/// After a while without work it lets go of arrays, whose owners may want the memory back.
+/// After a while without work it lets go of arrays, whose owners may want the memory back, and of those it has sent.
 void WorkerLoop::wait_for_work(std::uint32_t seen) {
   shm::RecentBlocks& recent = shm::RecentBlocks::of_this_process();
-  if (!recent.empty()) {
-    if (os::futex_wait(self_.wake, seen, os::deadline_after(kKeepsArrays)) != os::FutexWait::kTimedOut) return;
-    recent.forget();
-    shm::release_received();
+  Duration patience = kKeepsArrays;
+  while (!recent.empty() || shm::release_received() != 0) {
+    if (os::futex_wait(self_.wake, seen, os::deadline_after(patience)) != os::FutexWait::kTimedOut) return;
+    recent.forget_older(kKeepsArrays);
+    patience *= 2;  // what nobody has received may stay for ever
   }
   os::futex_wait(self_.wake, seen);
 }

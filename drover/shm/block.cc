@@ -146,9 +146,10 @@ std::shared_ptr<Block> Block::open(const BlockHandle& handle, Access access) {
   if (block && block->size() != handle.size) {
     throw Incompatible("the handle of a block does not have the block's size");
   }
+  const bool opened_now = block == nullptr;
   if (!block) block = handle.name.empty() ? open_by_descriptor(handle, access) : open_by_name(handle, access);
   if (handle.counted) block->count(true);
-  RecentBlocks::of_this_process().add(block);
+  RecentBlocks::of_this_process().add(block, opened_now);
   os::fault_point();
   return block;
 }

@@ -43,9 +43,11 @@ std::shared_ptr<BlockBase> find_block(const BlockKey& key) {
 }
 
 std::shared_ptr<BlockBase> register_block(std::shared_ptr<BlockBase> block) {
+  std::shared_ptr<BlockBase> other;  // maybe the last reference: let go without the mutex, which its destructor takes
   const std::scoped_lock lock(registry().mutex);
   Registered& place = registry().blocks[block->key()];
-  if (std::shared_ptr<BlockBase> other = place.block.lock(); other && other->size() == block->size()) return other;
+  other = place.block.lock();
+  if (other && other->size() == block->size()) return other;
   place = {block, block.get()};
   return block;
 }

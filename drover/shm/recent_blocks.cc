@@ -18,33 +18,34 @@ void RecentBlocks::start() noexcept {
   started_ = true;
 }
 
-void RecentBlocks::add(const std::shared_ptr<Block>& block) noexcept {
-  std::shared_ptr<Block> dropped;  // unmapped without the mutex
+void RecentBlocks::add(const std::shared_ptr<Block>& block, bool opened_now) noexcept {
+  std::array<Entry, kMost> dropped;  // unmapped without the mutex
   const std::scoped_lock lock(mutex_);
   if (!started_) return;
-  last_ = std::chrono::steady_clock::now();
-  any_ = true;
-  auto place = std::find(blocks_.begin(), blocks_.end(), block);
-  if (place == blocks_.end()) {
-    dropped = std::exchange(blocks_.back(), block);
-    place = blocks_.end() - 1;
+  auto place = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.block == block; });
+  if (place == entries_.end()) {
+    if (!opened_now) return;
+    dropped[0] = std::exchange(entries_.back(), {block, {}});
+    place = entries_.end() - 1;
   }
-  std::rotate(blocks_.begin(), place, place + 1);
+  place->used = std::chrono::steady_clock::now();
+  std::rotate(entries_.begin(), place, place + 1);
+  any_ = true;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 1; i < kMost && entries_[i].block != nullptr; ++i) {
+    bytes += entries_[i].block->size();
+    if (bytes > kMostBytes) dropped[i] = std::exchange(entries_[i], {});
+  }
 }
 
 void RecentBlocks::forget_older(std::chrono::duration<double> age) noexcept {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (std::chrono::steady_clock::now() - last_ < age) return;
-  }
-  forget();
-}
-
-void RecentBlocks::forget() noexcept {
-  std::array<std::shared_ptr<Block>, kMost> dropped;
+  std::array<Entry, kMost> dropped;
   const std::scoped_lock lock(mutex_);
-  dropped.swap(blocks_);
-  any_ = false;
+  const auto now = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < kMost; ++i) {
+    if (entries_[i].block != nullptr && now - entries_[i].used >= age) dropped[i] = std::exchange(entries_[i], {});
+  }
+  any_ = entries_.front().block != nullptr;  // the latest is the first
 }
 
 }  // namespace drover::inline v1::shm

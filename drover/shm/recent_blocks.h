@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -17,23 +18,28 @@ class Block;
 class RecentBlocks {
  public:
   static constexpr std::size_t kMost = 8;
+  static constexpr std::uint64_t kMostBytes = 256 << 20;  ///< beside the latest
 
   static RecentBlocks& of_this_process();
 
-  /// From now on blocks are kept. Whoever says so calls forget_older or forget from time to time.
+  /// From now on blocks are kept. Whoever says so calls forget_older from time to time.
   void start() noexcept;
-  void add(const std::shared_ptr<Block>& block) noexcept;
+  /// `opened_now`: else it is only noted as used, if it is kept: what this process holds for other reasons is not.
+  void add(const std::shared_ptr<Block>& block, bool opened_now) noexcept;
   bool empty() const noexcept { return !any_.load(std::memory_order_relaxed); }
-  /// Lets go of all when none was added for so long.
+  /// Lets go of those that were not used for so long.
   void forget_older(std::chrono::duration<double> age) noexcept;
-  void forget() noexcept;
 
  private:
+  struct Entry {
+    std::shared_ptr<Block> block;
+    std::chrono::steady_clock::time_point used;
+  };
+
   mutable std::mutex mutex_;
   bool started_ = false;
   std::atomic<bool> any_{false};
-  std::chrono::steady_clock::time_point last_;
-  std::array<std::shared_ptr<Block>, kMost> blocks_;  ///< the latest first
+  std::array<Entry, kMost> entries_;  ///< the latest first, then those without a block
 };
 
 }  // namespace drover::inline v1::shm

@@ -139,8 +139,11 @@ class ByteChannel {
   std::size_t largest_whole() const noexcept { return (units_ / 2 - 1) * std::size_t{kUnit}; }
   std::uint32_t max_items() const noexcept { return max_items_; }
   /// Records that this object's readers have taken since the last call. A hint: it may miss some.
-  std::uint32_t reads_since_wait() noexcept { return reads_.exchange(0, std::memory_order_relaxed); }
-  void note_read() noexcept { reads_.store(reads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  std::uint32_t reads_since_wait() noexcept { return std::atomic_ref(reads_).exchange(0, std::memory_order_relaxed); }
+  void note_read() noexcept {
+    const std::atomic_ref reads(reads_);
+    reads.store(reads.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   /// Records at this moment, at most.
   std::size_t size() const noexcept;
@@ -180,7 +183,7 @@ class ByteChannel {
   std::byte* ring_;
   std::uint32_t units_;
   std::uint32_t max_items_;
-  std::atomic<std::uint32_t> reads_{0};
+  std::uint32_t reads_ = 0;  ///< of threads that share this object
 };
 
 }  // namespace drover::inline v1::sync

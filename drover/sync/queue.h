@@ -106,14 +106,14 @@ class Queue {
 
   /// `for (T& item : queue)` takes items until the queue is closed and empty. An input iterator: one at a time, each
   /// item is gone from the queue when it is here.
-  class iterator {
+  class Iterator {
    public:
     using value_type = T;
     using difference_type = std::ptrdiff_t;
 
-    explicit iterator(Queue& queue) : queue_(&queue), item_(queue.pop()) {}
+    explicit Iterator(Queue& queue) : queue_(&queue), item_(queue.pop()) {}
     T& operator*() const noexcept { return *item_; }
-    iterator& operator++() {
+    Iterator& operator++() {
       item_.reset();
       item_ = queue_->pop();
       return *this;
@@ -125,7 +125,7 @@ class Queue {
     Queue* queue_;
     mutable std::optional<T> item_;
   };
-  iterator begin() { return iterator(*this); }
+  Iterator begin() { return Iterator(*this); }
   std::default_sentinel_t end() const noexcept { return {}; }
 
   /// For codecs.

@@ -106,6 +106,7 @@ QueueCore::QueueCore(std::shared_ptr<shm::Block> block, std::string type, Side s
 }
 
 QueueCore::~QueueCore() {
+  if (os::current_pid() != creator_) return;  // a fork of it: the place in the table is not its own
   own_parties().leave(place_);
   // The last one to leave an end of a pipe closes it.
   if (side_ != Side::kBoth && own_parties().empty() && in_transit().load(std::memory_order_acquire) == 0) close();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "drover/base/duration.h"
+#include "drover/os/self.h"
 #include "drover/shm/block.h"
 #include "drover/sync/byte_channel_io.h"
 #include "drover/sync/queue_parties.h"
@@ -102,6 +103,7 @@ class QueueCore {
   const Side side_;
   ByteChannel out_, in_;
   std::size_t place_;
+  const int creator_ = os::current_pid();
   std::atomic<bool> pushed_{false}, popped_{false};
 
   // Of whose death this process has been told: once each, though by every call that waited at the time.

@@ -34,7 +34,9 @@ template <class T>
 ChannelResult push_item(ByteChannel& channel, const T& value, const Patience& patience, std::size_t& size) {
   ChannelWrite write(channel, patience);
   size = encoded_size(value);
-  ChannelResult result = size != 0 ? write.begin(size) : write.begin_with_what_is_there();
+  // What has handles in it must not be encoded in vain: they would wait for a receiver. So first there is some room.
+  ChannelResult result = write.begin(size);
+  if (size == 0 && result == ChannelResult::kDone) result = write.begin_with_what_is_there();
   if (result == ChannelResult::kTooLarge) {
     wire::Writer message;
     wire::encode(message, value);
