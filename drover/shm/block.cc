@@ -144,7 +144,9 @@ std::shared_ptr<Block> Block::open(const BlockHandle& handle, Access access) {
   const BlockKey key{{handle.device, handle.inode}, handle.offset, access};
   std::shared_ptr<BlockBase> block = find_block(key);
   if (block && block->size() != handle.size) {
-    throw Incompatible("the handle of a block does not have the block's size");
+    const bool raw = !handle.name.empty() && handle.offset == 0;  // of such memory anybody may open as much as he likes
+    if (!raw) throw Incompatible("the handle of a block does not have the block's size");
+    block = nullptr;
   }
   const bool opened_now = block == nullptr;
   if (!block) block = handle.name.empty() ? open_by_descriptor(handle, access) : open_by_name(handle, access);
