@@ -34,7 +34,7 @@ std::string numpy(const std::vector<std::string>& arguments) {
 class Folder {
  public:
   Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "drover_array_XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "array-test-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~Folder() { std::filesystem::remove_all(path_); }

@@ -18,7 +18,8 @@ namespace drover_test {
 class FixtureTree {
  public:
   FixtureTree() {
-    std::string name = (std::filesystem::temp_directory_path() / "drover_os_XXXXXX").string();
+    // Not "drover": unit tests run at the same time, and one of them looks for what has that name.
+    std::string name = (std::filesystem::temp_directory_path() / "os-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
     root_ = name;
   }
