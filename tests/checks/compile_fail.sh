@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh COMPILER [FLAG...]: each .cc file here must be refused by the compiler with the text after "// expect: ", and the compiler
-# must not say more than a user will read.
-cd "$(dirname "$0")" || exit 2
+# compile_fail.sh FOLDER COMPILER [FLAG...]: each .cc file there must be refused by the compiler with the text after "// expect: ",
+# and the compiler must not say more than a user will read.
+cd "$1" || exit 2
+shift
 max_lines=25
 failed=0
 for file in *.cc; do

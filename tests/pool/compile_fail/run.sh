@@ -1,1 +1,0 @@
-../../wire/compile_fail/run.sh
