@@ -91,6 +91,13 @@ std::string age_text(double seconds) {
   return seconds < 2 * kDay ? clock_text(seconds) : fmt::format("{:.0f} d", std::floor(seconds / kDay));
 }
 
+/// Without the namespaces of Drover's own types.
+std::string plain_label(std::string label) {
+  constexpr std::string_view kNamespace = "drover::v1::";
+  for (std::size_t at; (at = label.find(kNamespace)) != label.npos;) label.erase(at, kNamespace.size());
+  return os::sanitize(label);
+}
+
 // Text. Each line has at most 80 columns.
 
 void print_blocks(const std::vector<ListedBlock>& blocks) {
@@ -99,7 +106,8 @@ void print_blocks(const std::vector<ListedBlock>& blocks) {
     const std::string program =
         block.owner_state == os::Liveness::kAlive ? owner_program(block) : state_text(block.owner_state);
     fmt::print("{:<18} {:>8}  {:<20} {:>7} {}\n", fit(block.name, 18), size_text(block.size),
-               fit(fmt::format("{} ({})", block.owner.pid, program), 20), age_text(block.age), fit(block.label, 22));
+               fit(fmt::format("{} ({})", block.owner.pid, program), 20), age_text(block.age),
+               fit(plain_label(block.label), 22));
   }
 }
 
@@ -143,7 +151,7 @@ void print_text(const Survey& survey) {
 Json to_json(const ListedBlock& block) {
   return {{"name", os::sanitize(block.name)},
           {"path", os::sanitize(os::shared_path(block.name))},
-          {"label", os::sanitize(block.label)},
+          {"label", plain_label(block.label)},
           {"size_bytes", block.size},
           {"age_seconds", block.age},
           {"owner",

@@ -12,7 +12,14 @@
 
 namespace drover::inline v1::os {
 
-void throw_errno(const std::string& call) { throw std::system_error(errno, std::generic_category(), call); }
+void throw_errno(const std::string& call) { throw_error(errno, call); }
+
+void throw_error(int error, const std::string& call) {
+  const char* const advice = error == EMFILE ? " (this process has all descriptors that it may have: raise `ulimit -n`)"
+                             : error == ENFILE ? " (the machine has no descriptor left: fs.file-max)"
+                                               : "";
+  throw std::system_error(error, std::generic_category(), call + advice);
+}
 
 Fd& Fd::operator=(Fd&& other) noexcept {
   if (this != &other) {

@@ -11,6 +11,7 @@ namespace drover::inline v1::os {
 
 /// Throws std::system_error for errno with the call's name and a detail ("open /proc/self/maps").
 [[noreturn]] void throw_errno(const std::string& call);
+[[noreturn]] void throw_error(int error, const std::string& call);
 
 /// Owns a file descriptor. Every descriptor made here is close-on-exec. One thread at a time.
 class Fd {

@@ -42,7 +42,7 @@ FileStatus from_stat(const struct stat& status) {
     what += " (it belongs to user " + std::to_string(status.st_uid) + ", this program runs as user " +
             std::to_string(::geteuid()) + ")";
   }
-  throw std::system_error(error, std::generic_category(), what);
+  throw_error(error, what);
 }
 
 std::optional<Fd> open_file(const std::string& path, bool writable, int flags) {

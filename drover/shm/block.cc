@@ -112,9 +112,10 @@ std::list<std::shared_ptr<Block>> take_received(std::size_t most) {
 
 }  // namespace
 
-std::shared_ptr<Block> Block::create(std::string_view name, const NpyHeader& header, std::string_view label) {
+std::shared_ptr<Block> Block::create(std::string_view name, const NpyHeader& header, std::string_view label,
+                                     const Fill& fill) {
   release_received();
-  return create_named_block(name, header, label);
+  return create_named_block(name, header, label, fill);
 }
 
 std::shared_ptr<Block> Block::create(std::uint64_t size, std::string_view label) {

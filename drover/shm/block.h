@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,10 +33,14 @@ struct BlockHandle {
 /// Thread-safe. Any process that maps it. All errors that name a block name its path.
 class Block {
  public:
-  /// A name of up to 200 bytes without '/'. `label` says to people what it is ("SharedArray<double, 2>"). Zero-filled,
-  /// all memory reserved. Throws InvalidArgument (name), Error (the name is taken; says by which process),
-  /// OutOfMemory (needed and available, before anything is taken), std::system_error.
-  static std::shared_ptr<Block> create(std::string_view name, const NpyHeader& header, std::string_view label);
+  /// Writes the data of a new block, which are zero, before anybody can open it.
+  using Fill = std::function<void(std::span<std::byte> data)>;
+
+  /// A name of up to 200 bytes without '/'. `label` says to people what it is ("SharedArray<double, 2>"). Zero-filled
+  /// (or as `fill` says), all memory reserved. Throws InvalidArgument (name), Error (the name is taken; says by which
+  /// process), OutOfMemory (needed and available, before anything is taken), std::system_error.
+  static std::shared_ptr<Block> create(std::string_view name, const NpyHeader& header, std::string_view label,
+                                       const Fill& fill = {});
 
   /// Without a name. Zero-filled. Up to 64 KiB: part of a slab that is shared with others, aligned to 64 bytes; else
   /// page-aligned.

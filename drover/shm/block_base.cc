@@ -47,7 +47,7 @@ std::shared_ptr<BlockBase> register_block(std::shared_ptr<BlockBase> block) {
   const std::scoped_lock lock(registry().mutex);
   Registered& place = registry().blocks[block->key()];
   other = place.block.lock();
-  if (other && other->size() == block->size()) return other;
+  if (other && other->describes_the_same(*block)) return other;
   place = {block, block.get()};
   return block;
 }
@@ -63,7 +63,17 @@ const std::string& BlockBase::name() const noexcept {
   return none;
 }
 
-const NpyHeader& BlockBase::header() const { throw InvalidArgument("this block is no .npy file: it has no header"); }
+const NpyHeader& BlockBase::header() const {
+  const NpyHeader* const header = npy_header();
+  if (header == nullptr) throw InvalidArgument("this block is no .npy file: it has no header");
+  return *header;
+}
+
+bool BlockBase::describes_the_same(const BlockBase& other) const {
+  const NpyHeader *const mine = npy_header(), *const theirs = other.npy_header();
+  if (size_ != other.size_ || (mine == nullptr) != (theirs == nullptr)) return false;
+  return mine == nullptr || *mine == *theirs;
+}
 
 void BlockBase::unlink() { throw InvalidArgument("this block has no name of this process's that could be removed"); }
 

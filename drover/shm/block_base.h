@@ -36,12 +36,17 @@ class BlockBase : public Block {
   Access access() const noexcept final { return key_.access; }
   const std::string& name() const noexcept override;
   std::string path() const override { return {}; }
-  const NpyHeader& header() const override;
+  const NpyHeader& header() const final;
   void unlink() override;
   BlockHandle handle(bool counted) const override;
 
+  /// Whether what it says of itself is what `other` says: a file may have been rewritten between two openings.
+  bool describes_the_same(const BlockBase& other) const;
+
   /// In the mapping; null for what is not made by Drover. Not to be written with Access::kReadOnly.
   virtual BlockCounters counters() const noexcept { return {}; }
+  /// Null without one.
+  virtual const NpyHeader* npy_header() const noexcept { return nullptr; }
   /// Opens the file once more for writing, whatever the access; throws when that cannot be.
   virtual os::Fd reopen() const = 0;
   /// Adds one to a counter. False when that cannot be done: then nobody will wait for it.
@@ -59,7 +64,7 @@ class BlockBase : public Block {
 
 /// The block of this process that is this mapping, or null.
 std::shared_ptr<BlockBase> find_block(const BlockKey& key);
-/// Registers a new block. Returns the one that another thread has registered meanwhile, if so.
+/// Registers a new block. Returns the one that another thread has registered meanwhile, if it describes the same.
 std::shared_ptr<BlockBase> register_block(std::shared_ptr<BlockBase> block);
 
 // The kinds; each throws as Block::open(handle) says.

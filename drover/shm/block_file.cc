@@ -30,7 +30,7 @@ class FileBlock final : public BlockBase {
 
   const std::string& name() const noexcept override { return name_; }
   std::string path() const override { return path_; }
-  const NpyHeader& header() const override { return header_ ? *header_ : BlockBase::header(); }
+  const NpyHeader* npy_header() const noexcept override { return header_ ? &*header_ : nullptr; }
 
   BlockHandle handle(bool /*counted*/) const override {
     BlockHandle result = plain_handle();
@@ -80,7 +80,9 @@ std::shared_ptr<BlockBase> open_npy_block(const std::string& path, Access access
   if (header.data_offset > status.size) require_size(path, status.size, header.data_offset);
   require_size(path, status.size - header.data_offset, size);
   const BlockKey key{status.id, header.data_offset, access};
-  if (std::shared_ptr<BlockBase> known = find_block(key); known && known->size() == size) return known;
+  if (std::shared_ptr<BlockBase> known = find_block(key)) {
+    if (known->npy_header() != nullptr && *known->npy_header() == header) return known;
+  }
   os::Mapping mapping(*file, 0, header.data_offset + size, writable(access));
   std::string full_path = os::path_of(*file);
   return register_block(std::make_shared<FileBlock>(key, std::move(mapping), size, std::string(), std::move(full_path),

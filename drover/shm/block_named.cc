@@ -37,7 +37,7 @@ class NamedBlock final : public BlockBase {
 
   const std::string& name() const noexcept override { return name_; }
   std::string path() const override { return os::shared_path(name_); }
-  const NpyHeader& header() const override { return header_; }
+  const NpyHeader* npy_header() const noexcept override { return &header_; }
 
   void unlink() override {
     const std::scoped_lock lock(unlinking_);
@@ -64,7 +64,10 @@ class NamedBlock final : public BlockBase {
     return std::move(*file);
   }
 
-  void own(os::GuardedName name) { owned_.emplace(std::move(name)); }
+  void own(os::GuardedName name) {
+    const std::scoped_lock lock(unlinking_);
+    owned_.emplace(std::move(name));
+  }
 
  private:
   os::Mapping mapping_;
@@ -122,7 +125,8 @@ bool exists(const std::string& name) {
 
 }  // namespace
 
-std::shared_ptr<BlockBase> create_named_block(std::string_view wanted, const NpyHeader& given, std::string_view label) {
+std::shared_ptr<BlockBase> create_named_block(std::string_view wanted, const NpyHeader& given, std::string_view label,
+                                              const Block::Fill& fill) {
   os::check_shared_name(wanted);
   const std::string name(wanted);
   NpyHeader header = given;
@@ -137,13 +141,15 @@ std::shared_ptr<BlockBase> create_named_block(std::string_view wanted, const Npy
   std::memcpy(mapping.data(), header_page.data(), kNpyHeaderSize);
   auto& page = *reinterpret_cast<BlockPage*>(mapping.data() + page_offset(size));
   write_facts(page, BlockKind::kNamed, kDataOffset, size, name, label, hash_bytes(header_page));
+  if (fill) fill({mapping.data() + kDataOffset, size});
   os::fault_point();
   const BlockKey key{os::file_status(file).id, kDataOffset, Access::kReadWrite};
   auto block = std::make_shared<NamedBlock>(key, std::move(mapping), name, std::move(header), size);
+  register_block(block);  // before there is a name: a thread that opens it must find this block, which owns the name
   std::optional<os::GuardedName> owned = os::GuardedName::create(file, name);
   if (!owned) throw_taken(name);
   block->own(std::move(*owned));
-  return register_block(std::move(block));
+  return block;
 }
 
 NamedFileContents read_named_file(const os::Fd& file, const std::string& path) {

@@ -1,110 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/sync/barrier.h"
 
-#include <limits>
+#include <algorithm>
 #include <string>
 
 #include "drover/os/fault_point.h"
+#include "drover/sync/in_process.h"
 
 namespace drover::inline v1 {
 namespace sync {
 
-/// Whoever died with the lock was a party.
-void BarrierState::lock_state() noexcept {
-  os::ThreadId dead = 0;
-  if (lock.lock({.dead = &dead}) == Lock::kOwnerDied) break_by(dead);
+namespace {
+
+constexpr std::uint64_t kArrived = BarrierState::kMostParties;
+constexpr std::uint32_t kResets = 0x7F;
+
+std::uint32_t generation(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32U); }
+std::uint32_t resets(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 25U) & kResets; }
+
+/// Nobody has arrived in it, and nothing is broken.
+std::uint64_t next_generation(std::uint64_t word, bool by_reset) noexcept {
+  const std::uint32_t began = (resets(word) << 1U | (by_reset ? 1U : 0U)) & kResets;
+  return std::uint64_t{generation(word) + 1} << 32U | std::uint64_t{began} << 25U;
 }
 
-void BarrierState::break_by(os::ThreadId dead) noexcept {
-  last_dead.store(dead, std::memory_order_relaxed);
-  os::ThreadId works = 0;
-  broken.compare_exchange_strong(works, dead, std::memory_order_acq_rel);
+}  // namespace
+
+bool BarrierState::change(std::uint64_t& seen, std::uint64_t to) noexcept {
+  if (!word.compare_exchange_weak(seen, to, std::memory_order_acq_rel, std::memory_order_acquire)) return false;
   os::fault_point();
-  waiters.wake_all();
+  return true;
 }
 
-/// Under the lock. A death between any two of these steps breaks the barrier, and reset() begins anew.
-void BarrierState::begin_generation(bool by_reset) noexcept {
-  const std::uint64_t next = generation.load(std::memory_order_relaxed) + 1;
-  const std::uint64_t bit = std::uint64_t{1} << next % 64;
-  arrived.store(0, std::memory_order_relaxed);
-  os::fault_point();
-  if (by_reset) {
-    resets.fetch_or(bit, std::memory_order_relaxed);
-  } else {
-    resets.fetch_and(~bit, std::memory_order_relaxed);
-  }
-  os::fault_point();
-  generation.store(next, std::memory_order_release);
-  os::fault_point();
-}
-
-BarrierState::Arrival BarrierState::outcome(std::uint64_t arrived_in) const noexcept {
-  if (generation.load(std::memory_order_acquire) == arrived_in) return Arrival::kBroken;
-  const bool by_reset = (resets.load(std::memory_order_relaxed) >> (arrived_in + 1) % 64 & 1U) != 0;
-  return by_reset ? Arrival::kReset : Arrival::kPassed;
+/// What is told of a barrier at which one waited in the generation `arrived_in`.
+BarrierState::Arrival BarrierState::outcome(std::uint64_t now, std::uint32_t arrived_in) noexcept {
+  const std::uint32_t later = generation(now) - arrived_in;
+  if (later == 0) return Arrival::kBroken;
+  return (std::uint64_t{resets(now)} >> (later - 1) % 64 & 1U) != 0 && later <= 7 ? Arrival::kReset : Arrival::kPassed;
 }
 
 /// Not all came in time: as if the caller had not come.
-BarrierState::Arrival BarrierState::withdraw(std::uint64_t arrived_in, Arrival reason) noexcept {
-  lock_state();
-  Arrival result = reason;
-  if (generation.load(std::memory_order_relaxed) != arrived_in) {
-    result = outcome(arrived_in);
-  } else if (broken.load(std::memory_order_relaxed) != 0) {
-    result = Arrival::kBroken;
-  } else if (const std::uint32_t others = arrived.load(std::memory_order_relaxed); others != 0) {
-    arrived.store(others - 1, std::memory_order_relaxed);
+BarrierState::Arrival BarrierState::withdraw(std::uint32_t arrived_in, Arrival reason) noexcept {
+  std::uint64_t seen = word.load(std::memory_order_acquire);
+  do {
+    if (generation(seen) != arrived_in || (seen & kBroken) != 0) return outcome(seen, arrived_in);
+    if ((seen & kArrived) == 0) return reason;  // written over by somebody
+  } while (!change(seen, seen - 1));
+  return reason;
+}
+
+/// Counts the caller in, unless it is broken. True: it was the last one, and has opened the barrier. `seen` is what it
+/// found.
+bool BarrierState::enter(std::uint64_t& seen) noexcept {
+  seen = word.load(std::memory_order_acquire);
+  for (;;) {
+    if ((seen & kBroken) != 0) return false;
+    const std::uint64_t now = (seen & kArrived) + 1;
+    const bool last = now >= std::min(parties.load(std::memory_order_relaxed), kMostParties);
+    std::uint64_t expected = seen;
+    if (change(expected, last ? next_generation(seen, false) : seen + 1)) return last;
+    seen = expected;
   }
-  unlock_state();
-  return result;
 }
 
 BarrierState::Arrival BarrierState::arrive(const os::Deadline& deadline) noexcept {
-  lock_state();
-  const std::uint64_t arrived_in = generation.load(std::memory_order_relaxed);
-  const bool is_broken = broken.load(std::memory_order_acquire) != 0;
-  const std::uint32_t now = arrived.load(std::memory_order_relaxed) + 1;
-  const bool last = !is_broken && now >= parties.load(std::memory_order_relaxed);
-  if (last) {
-    begin_generation(false);
-  } else if (!is_broken) {
-    arrived.store(now, std::memory_order_relaxed);
-  }
-  os::fault_point();
-  unlock_state();
-  if (is_broken) return Arrival::kBroken;
+  std::uint64_t seen = 0;
+  const bool last = enter(seen);
+  if ((seen & kBroken) != 0) return Arrival::kBroken;
   if (last) {
     waiters.wake_all();
     return Arrival::kPassed;
   }
+  const std::uint32_t arrived_in = generation(seen);
+  std::uint64_t now = 0;
   const auto over = [&] {
-    return generation.load(std::memory_order_acquire) != arrived_in || broken.load(std::memory_order_acquire) != 0;
+    now = word.load(std::memory_order_acquire);
+    return generation(now) != arrived_in || (now & kBroken) != 0;
   };
   const Waited waited = waiters.wait(deadline, true, over, [this] { look_for_dead_members(); });
-  if (waited == Waited::kDone) return outcome(arrived_in);
+  if (waited == Waited::kDone) return outcome(now, arrived_in);
   return withdraw(arrived_in, waited == Waited::kTimedOut ? Arrival::kTimedOut : Arrival::kInterrupted);
 }
 
+/// The dead are forgotten before the new generation begins: who looks for them in it must not find them, and who found
+/// them in the old one cannot break the new one.
 void BarrierState::reset() noexcept {
-  lock_state();
   for (std::atomic<os::ThreadId>& member : members) {
-    const os::ThreadId process = member.load(std::memory_order_relaxed);
-    if (process != 0 && lock.realm().is_process_gone(process)) member.store(0, std::memory_order_release);
+    os::ThreadId process = member.load(std::memory_order_relaxed);
+    if (process == 0 || !realm.is_process_gone(process)) continue;
+    member.compare_exchange_strong(process, 0, std::memory_order_acq_rel);
+    os::fault_point();
   }
-  broken.store(0, std::memory_order_release);
-  begin_generation(true);
-  unlock_state();
+  if (!is_broken()) dead.store(0, std::memory_order_relaxed);
+  std::uint64_t seen = word.load(std::memory_order_acquire);
+  while (!change(seen, next_generation(seen, true))) {
+  }
+  waiters.wake_all();
+}
+
+void BarrierState::break_by(os::ThreadId process, std::uint64_t seen) noexcept {
+  dead.store(process, std::memory_order_relaxed);
+  os::fault_point();
+  const std::uint32_t in = generation(seen);
+  while (generation(seen) == in && (seen & kBroken) == 0 && !change(seen, seen | kBroken)) {
+  }
   waiters.wake_all();
 }
 
 void BarrierState::look_for_dead_members() noexcept {
+  const std::uint64_t seen = word.load(std::memory_order_acquire);
+  if ((seen & kBroken) != 0) return;
   for (std::atomic<os::ThreadId>& member : members) {
     const os::ThreadId process = member.load(std::memory_order_acquire);
-    if (process == 0 || process == os::current_process_id() || !lock.realm().is_process_gone(process)) continue;
-    lock_state();                                                              // not in the middle of a reset
-    if (member.load(std::memory_order_relaxed) == process) break_by(process);  // it stays: reset() forgets it
-    unlock_state();
+    if (process == 0 || process == os::current_process_id() || !realm.is_process_gone(process)) continue;
+    if (member.load(std::memory_order_acquire) == process) return break_by(process, seen);  // reset() forgets it
   }
 }
 
@@ -123,6 +132,11 @@ void BarrierState::leave(std::size_t place) noexcept {
   os::ThreadId me = os::current_process_id();  // in a fork of the member it is another: nothing happens
   members[place].compare_exchange_strong(me, 0, std::memory_order_acq_rel);
   os::fault_point();
+}
+
+std::shared_ptr<const Membership> Membership::of_this_process(const std::shared_ptr<shm::Block>& block) {
+  static auto& all = *new InProcess<const shm::Block*, const Membership>;  // handles may outlive statics
+  return all.get(block.get(), [&] { return std::make_shared<const Membership>(block); });
 }
 
 Membership::Membership(std::shared_ptr<shm::Block> block) : block_(std::move(block)), place_(state().enlist()) {
@@ -144,8 +158,9 @@ namespace {
 
 std::shared_ptr<shm::Block> make(std::optional<std::string_view> name, Count parties) {
   const std::size_t number = parties;
-  if (number == 0 || number > std::numeric_limits<std::uint32_t>::max()) {
-    throw InvalidArgument("a barrier needs between 1 and 4294967295 parties, got " + std::to_string(number));
+  if (number == 0 || number > sync::BarrierState::kMostParties) {
+    throw InvalidArgument("a barrier needs between 1 and " + std::to_string(sync::BarrierState::kMostParties) +
+                          " parties, got " + std::to_string(number));
   }
   return sync::make_state<sync::BarrierState>(name, [number](sync::BarrierState& state) {
     state.parties.store(static_cast<std::uint32_t>(number), std::memory_order_relaxed);
@@ -155,7 +170,7 @@ std::shared_ptr<shm::Block> make(std::optional<std::string_view> name, Count par
 }  // namespace
 
 Barrier::Barrier(std::shared_ptr<shm::Block> block, Adopted)
-    : Handle(block), membership_(std::make_shared<sync::Membership>(std::move(block))) {}
+    : Handle(block), membership_(sync::Membership::of_this_process(block)) {}
 
 Barrier::Barrier(Count parties) : Barrier(make(std::nullopt, parties), Adopted{}) {}
 
@@ -172,7 +187,7 @@ Barrier Barrier::open_or_create(std::string_view name, Count parties) {
 bool Barrier::arrive(const os::Deadline& deadline) {
   using Arrival = sync::BarrierState::Arrival;
   const Arrival arrival = state().arrive(deadline);
-  const os::ThreadId dead = state().last_dead.load(std::memory_order_relaxed);
+  const os::ThreadId dead = state().dead.load(std::memory_order_relaxed);
   switch (arrival) {
     case Arrival::kPassed:
       return true;

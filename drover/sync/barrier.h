@@ -16,43 +16,50 @@ namespace drover::inline v1 {
 
 namespace sync {
 
+/// All that changes together is one word, so that nobody who is killed or stopped leaves anything half-done.
+///
+///     bits 0-23: how many have arrived.   24: broken.   25-31: how the last seven generations began, the current one
+///     first; 1: by a reset.   32-63: the generation: how often it opened, or was reset.
 struct BarrierState {
   static constexpr std::size_t kMembers = 256;
+  static constexpr std::uint32_t kMostParties = (1U << 24U) - 1;
   static constexpr std::string_view kind_name() { return "Barrier"; }
-  static constexpr std::uint32_t kVersion = 1;
-  void join() noexcept { lock.join(); }
+  static constexpr std::uint32_t kVersion = 2;
+  void join() noexcept { realm.join(); }
 
   enum class Arrival : std::uint8_t { kPassed, kTimedOut, kBroken, kReset, kInterrupted };
 
   Arrival arrive(const os::Deadline& deadline) noexcept;
   void reset() noexcept;
+  bool is_broken() const noexcept { return (word.load(std::memory_order_acquire) & kBroken) != 0; }
   /// A place among the members for the calling process; kMembers when there is none.
   std::size_t enlist() noexcept;
   void leave(std::size_t place) noexcept;
 
-  LockWord lock;
-  std::atomic<std::uint64_t> generation;  ///< how often it opened, or was reset
-  std::atomic<std::uint64_t> resets;      ///< bit g % 64: generation g began by a reset
+  std::atomic<std::uint64_t> word;
   std::atomic<std::uint32_t> parties;
-  std::atomic<std::uint32_t> arrived;
-  std::atomic<os::ThreadId> broken;  ///< who died; 0: it works
-  std::atomic<os::ThreadId> last_dead;
+  Realm realm;
+  std::atomic<os::ThreadId> dead;  ///< why it is broken, or was before the last reset; for messages
   WaitQueue waiters;
   std::array<std::atomic<os::ThreadId>, kMembers> members;  ///< processes that have a handle
 
  private:
-  void lock_state() noexcept;
-  void unlock_state() noexcept { static_cast<void>(lock.unlock()); }
-  void begin_generation(bool by_reset) noexcept;
-  void break_by(os::ThreadId dead) noexcept;
+  static constexpr std::uint64_t kBroken = 1U << 24U;
+
+  bool change(std::uint64_t& seen, std::uint64_t to) noexcept;
+  bool enter(std::uint64_t& seen) noexcept;
+  void break_by(os::ThreadId process, std::uint64_t seen) noexcept;
   void look_for_dead_members() noexcept;
-  Arrival outcome(std::uint64_t arrived_in) const noexcept;
-  Arrival withdraw(std::uint64_t arrived_in, Arrival reason) noexcept;
+  static Arrival outcome(std::uint64_t now, std::uint32_t arrived_in) noexcept;
+  Arrival withdraw(std::uint32_t arrived_in, Arrival reason) noexcept;
 };
 
-/// What makes a process a member, for as long as it lives.
+/// What makes a process a member, for as long as it lives: one for all handles of a process.
 class Membership {
  public:
+  /// Throws Error when there are too many members.
+  static std::shared_ptr<const Membership> of_this_process(const std::shared_ptr<shm::Block>& block);
+
   explicit Membership(std::shared_ptr<shm::Block> block);
   ~Membership();
   Membership(const Membership&) = delete;
@@ -97,7 +104,7 @@ class Barrier : public sync::Handle<sync::BarrierState> {
   /// False when the others did not arrive in time: the caller counts as not arrived. Throws as arrive_and_wait().
   [[nodiscard]] bool wait_for(Duration duration) { return arrive(os::deadline_after(duration)); }
   /// Whether a process died; then only reset() helps. Only a wait finds the dead.
-  bool is_broken() const noexcept { return state().broken.load(std::memory_order_acquire) != 0; }
+  bool is_broken() const noexcept { return state().is_broken(); }
   /// Nobody has arrived, nothing is broken, dead processes are forgotten. Who waits at this moment gets OwnerDied or
   /// Cancelled. The number of parties stays: a dead one must be replaced.
   void reset() noexcept { state().reset(); }

@@ -95,8 +95,8 @@ class Pipe {
   // For codecs.
 
   using Side = sync::QueueCore::Side;
-  static Pipe adopt(std::shared_ptr<shm::Block> block, Side side) {
-    return Pipe(std::make_shared<sync::QueueCore>(std::move(block), type(), side));
+  static Pipe adopt(const std::shared_ptr<shm::Block>& block, Side side) {
+    return Pipe(sync::QueueCore::of_this_process(block, type(), side));
   }
   const std::shared_ptr<sync::QueueCore>& core() const noexcept { return core_; }
   static std::string type() { return "Pipe<" + std::string(wire::type_name<T>()) + ">"; }
@@ -113,19 +113,10 @@ class Pipe {
   }
 
   bool add(const T& value, bool sleeps, const os::Deadline& deadline) {
-    std::size_t size = 0;
-    const auto patience = core_->patience_to_push(sleeps, deadline);
-    const auto result = sync::push_item(core_->out(), value, patience, size);
-    if (result == sync::ChannelResult::kDone) return true;
-    core_->check_pushed(result, size, patience);
-    return false;
+    return sync::push_through(*core_, value, sleeps, deadline);
   }
   std::optional<T> take(bool sleeps, const os::Deadline& deadline) {
-    std::optional<T> item;
-    const auto patience = core_->patience_to_pop(sleeps, deadline);
-    const auto result = sync::pop_item(core_->in(), item, patience);
-    if (result != sync::ChannelResult::kDone) core_->check_popped(result, patience);
-    return item;
+    return sync::pop_through<T>(*core_, sleeps, deadline);
   }
 
   std::shared_ptr<sync::QueueCore> core_;

@@ -67,8 +67,8 @@ class Queue {
     return open_or_create(name, {.capacity = capacity});
   }
   /// For codecs.
-  static Queue adopt(std::shared_ptr<shm::Block> block) {
-    return Queue(std::make_shared<sync::QueueCore>(std::move(block), type(), sync::QueueCore::Side::kBoth));
+  static Queue adopt(const std::shared_ptr<shm::Block>& block) {
+    return Queue(sync::QueueCore::of_this_process(block, type(), sync::QueueCore::Side::kBoth));
   }
 
   /// Waits for room. Throws Cancelled when the queue is closed.
@@ -143,19 +143,10 @@ class Queue {
   }
 
   bool add(const T& value, bool sleeps, const os::Deadline& deadline) {
-    std::size_t size = 0;
-    const auto patience = core_->patience_to_push(sleeps, deadline);
-    const auto result = sync::push_item(core_->out(), value, patience, size);
-    if (result == sync::ChannelResult::kDone) return true;
-    core_->check_pushed(result, size, patience);
-    return false;
+    return sync::push_through(*core_, value, sleeps, deadline);
   }
   std::optional<T> take(bool sleeps, const os::Deadline& deadline) {
-    std::optional<T> item;
-    const auto patience = core_->patience_to_pop(sleeps, deadline);
-    const auto result = sync::pop_item(core_->in(), item, patience);
-    if (result != sync::ChannelResult::kDone) core_->check_popped(result, patience);
-    return item;
+    return sync::pop_through<T>(*core_, sleeps, deadline);
   }
 
   std::shared_ptr<sync::QueueCore> core_;

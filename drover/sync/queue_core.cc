@@ -10,6 +10,7 @@
 #include "drover/base/errors.h"
 #include "drover/os/cpu.h"
 #include "drover/os/signals.h"
+#include "drover/sync/in_process.h"
 
 namespace drover::inline v1::sync {
 namespace {
@@ -81,16 +82,19 @@ Kind queue_kind(const std::string& type) {
 
 std::shared_ptr<shm::Block> make_queue_block(std::optional<std::string_view> name, const QueueShape& shape) {
   const std::uint64_t bytes = ring_bytes(shape);
-  Kind kind = queue_kind(shape.type);
-  kind.state_size += shape.channels * bytes;
-  auto block = make_block(name, kind);
-  reinterpret_cast<SharedHeader*>(block->data())->state_size = sizeof(QueueState);  // the rings are on top of it
-  QueueState& state = state_of(*block);
-  state.ring_bytes = bytes;
-  state.max_items = static_cast<std::uint32_t>(shape.items);
-  state.channels = shape.channels;
-  publish(*block);
-  return block;
+  const auto fill = [&](std::byte* data) {
+    QueueState& state = *reinterpret_cast<QueueState*>(data);
+    state.ring_bytes = bytes;
+    state.max_items = static_cast<std::uint32_t>(shape.items);
+    state.channels = shape.channels;
+  };
+  return make_block(name, queue_kind(shape.type), fill, shape.channels * bytes);
+}
+
+std::shared_ptr<QueueCore> QueueCore::of_this_process(const std::shared_ptr<shm::Block>& block, const std::string& type,
+                                                      Side side) {
+  static auto& all = *new InProcess<std::pair<const shm::Block*, Side>, QueueCore>;  // handles may outlive statics
+  return all.get({block.get(), side}, [&] { return std::make_shared<QueueCore>(block, type, side); });
 }
 
 QueueCore::QueueCore(std::shared_ptr<shm::Block> block, std::string type, Side side)

@@ -50,13 +50,16 @@ std::shared_ptr<shm::Block> make_queue_block(std::optional<std::string_view> nam
 /// The Kind that blocks of this type have.
 Kind queue_kind(const std::string& type);
 
-/// A queue, or one end of a pipe, as one handle of this process has it: it is listed among the parties for as long as
-/// this lives. Thread-safe. Borrowed by calls, owned by handles and by what is on its way to other processes.
+/// A queue, or one end of a pipe, as this process has it: it is listed among the parties for as long as this lives.
+/// Thread-safe. Borrowed by calls, owned by handles and by what is on its way to other processes.
 class QueueCore {
  public:
   enum class Side : std::uint8_t { kBoth, kFirst, kSecond };  ///< kBoth: a queue
 
-  /// Throws Incompatible when the block is damaged.
+  /// The one of this process. Throws Incompatible when the block is damaged.
+  static std::shared_ptr<QueueCore> of_this_process(const std::shared_ptr<shm::Block>& block, const std::string& type,
+                                                    Side side);
+
   QueueCore(std::shared_ptr<shm::Block> block, std::string type, Side side);
   ~QueueCore();
   QueueCore(const QueueCore&) = delete;

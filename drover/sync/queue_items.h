@@ -96,4 +96,25 @@ ChannelResult pop_item(ByteChannel& channel, std::optional<T>& item, const Patie
   }
 }
 
+/// False when there was no room in time. Throws as QueueCore::check_pushed, and what encoding throws.
+template <class T>
+bool push_through(QueueCore& core, const T& value, bool sleeps, const os::Deadline& deadline) {
+  std::size_t size = 0;
+  const Patience patience = core.patience_to_push(sleeps, deadline);
+  const ChannelResult result = push_item(core.out(), value, patience, size);
+  if (result == ChannelResult::kDone) return true;
+  core.check_pushed(result, size, patience);
+  return false;
+}
+
+/// Nothing when there was none in time, or none will come. Throws as QueueCore::check_popped, and what decoding throws.
+template <class T>
+std::optional<T> pop_through(QueueCore& core, bool sleeps, const os::Deadline& deadline) {
+  std::optional<T> item;
+  const Patience patience = core.patience_to_pop(sleeps, deadline);
+  const ChannelResult result = pop_item(core.in(), item, patience);
+  if (result != ChannelResult::kDone) core.check_popped(result, patience);
+  return item;
+}
+
 }  // namespace drover::inline v1::sync

@@ -39,7 +39,8 @@ std::size_t Parties::join() noexcept {
   const os::ThreadId me = os::current_process_id();
   std::size_t place = 0;
   if (!take_free(me, place) && !take_of_dead(me, place)) {
-    overflow_.store(1, std::memory_order_release);
+    unlisted_.fetch_add(1, std::memory_order_acq_rel);
+    os::fault_point();
     return kUnlisted;
   }
   os::fault_point();
@@ -47,7 +48,12 @@ std::size_t Parties::join() noexcept {
 }
 
 void Parties::leave(std::size_t place) noexcept {
-  if (place >= kPlaces) return;
+  if (place >= kPlaces) {
+    std::uint32_t count = unlisted_.load(std::memory_order_relaxed);
+    while (count != 0 && !unlisted_.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) {
+    }
+    return;
+  }
   places_[place].store(0, std::memory_order_release);
   os::fault_point();
   count_active();
@@ -68,7 +74,7 @@ void Parties::count_active() noexcept {
 std::optional<os::ThreadId> Parties::deserted_by(Role role, std::span<const os::ThreadId> known) const noexcept {
   const os::ThreadId me = os::current_process_id() & os::kThreadIdMask;
   std::optional<os::ThreadId> dead;
-  if (overflow_.load(std::memory_order_acquire) != 0) return dead;
+  if (unlisted_.load(std::memory_order_acquire) != 0) return dead;
   for (const auto& place : places_) {
     const os::ThreadId party = place.load(std::memory_order_acquire);
     const os::ThreadId id = party & os::kThreadIdMask;
@@ -86,7 +92,7 @@ bool Parties::empty() const noexcept {
   for (const auto& place : places_) {
     if (place.load(std::memory_order_acquire) != 0) return false;
   }
-  return overflow_.load(std::memory_order_acquire) == 0;
+  return unlisted_.load(std::memory_order_acquire) == 0;
 }
 
 }  // namespace drover::inline v1::sync

@@ -25,7 +25,7 @@ class Parties {
   static constexpr std::size_t kPlaces = 126;
   static constexpr std::size_t kUnlisted = kPlaces;
 
-  /// Enters the calling process, once for each handle that it opens. The place, or kUnlisted.
+  /// Enters the calling process. The place, or kUnlisted.
   std::size_t join() noexcept;
   void leave(std::size_t place) noexcept;
   void mark(std::size_t place, Role role) noexcept;
@@ -46,7 +46,7 @@ class Parties {
 
   std::array<std::atomic<os::ThreadId>, kPlaces> places_;
   std::atomic<std::uint32_t> active_;
-  std::atomic<std::uint32_t> overflow_;  ///< not zero: somebody is not listed
+  std::atomic<std::uint32_t> unlisted_;  ///< processes for which there was no place; who is killed stays counted
 };
 static_assert(sizeof(Parties) == 1016);
 

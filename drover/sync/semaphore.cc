@@ -81,9 +81,18 @@ bool SemaphoreState::take_unrecorded() noexcept {
   return false;
 }
 
-bool SemaphoreState::take() noexcept {
+/// Not for as long as somebody who holds it is stopped, by SIGSTOP or a debugger: who has a deadline shall keep it.
+bool SemaphoreState::lock_state_soon(const os::Deadline& deadline) noexcept {
+  constexpr std::chrono::milliseconds kSoon(100);
+  if (is_locked(lock.try_lock(LockWord::Manner::kPasses))) return true;
+  const auto soon = std::chrono::steady_clock::now() + kSoon;
+  const os::Deadline until = deadline ? std::min(*deadline, soon) : soon;
+  return is_locked(lock.lock({.deadline = until, .manner = LockWord::Manner::kPasses}));
+}
+
+bool SemaphoreState::take(const os::Deadline& deadline) noexcept {
   if (records_off.load(std::memory_order_relaxed) != 0) return take_unrecorded();
-  lock_state();
+  if (!lock_state_soon(deadline)) return false;
   const bool taken = take_recorded();
   unlock_state();
   return taken;
@@ -123,7 +132,7 @@ void SemaphoreState::return_permits_of_the_dead() noexcept {
     Record& record = records[i];
     const os::ThreadId process = record.process.load(std::memory_order_acquire);
     if (process == 0 || process == os::current_process_id() || !lock.realm().is_process_gone(process)) continue;
-    lock_state();
+    if (!lock_state_soon({})) return;
     if (record.process.load(std::memory_order_relaxed) == process) {
       record.held.store(0, std::memory_order_release);
       os::fault_point();
@@ -163,15 +172,15 @@ Semaphore Semaphore::open_or_create(std::string_view name, Count initial, Semaph
 }
 
 bool Semaphore::try_acquire() noexcept {
-  if (state().take()) return true;
+  if (state().take({})) return true;
   state().return_permits_of_the_dead();
-  return state().take();
+  return state().take({});
 }
 
 bool Semaphore::acquire_until(const os::Deadline& deadline) {
   sync::SemaphoreState& semaphore = state();
   const sync::Waited waited = semaphore.waiters.wait(
-      deadline, true, [&] { return semaphore.take(); }, [&] { semaphore.return_permits_of_the_dead(); });
+      deadline, true, [&] { return semaphore.take(deadline); }, [&] { semaphore.return_permits_of_the_dead(); });
   if (waited == sync::Waited::kInterrupted) sync::throw_interrupted();
   return waited == sync::Waited::kDone;
 }

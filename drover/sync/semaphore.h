@@ -34,7 +34,8 @@ struct SemaphoreState {
     std::atomic<std::uint64_t> held;    ///< permits
   };
 
-  bool take() noexcept;
+  /// False also when a process that is stopped keeps the lock.
+  bool take(const os::Deadline& deadline) noexcept;
   void release(std::uint64_t permits) noexcept;
   void return_permits_of_the_dead() noexcept;
   std::uint64_t available() const noexcept;
@@ -55,6 +56,7 @@ struct SemaphoreState {
   bool take_unrecorded() noexcept;
   std::uint64_t release_recorded(std::uint64_t permits) noexcept;
   void lock_state() noexcept { static_cast<void>(lock.lock({.manner = LockWord::Manner::kPasses})); }
+  bool lock_state_soon(const os::Deadline& deadline) noexcept;
   void unlock_state() noexcept { static_cast<void>(lock.unlock()); }
 };
 
@@ -82,7 +84,8 @@ class Semaphore : public sync::Handle<sync::SemaphoreState> {
 
   /// Waits for a permit. Throws Interrupted when SIGINT or SIGTERM comes.
   void acquire() { static_cast<void>(acquire_until({})); }
-  /// False when there is none. Permits of the dead come back first.
+  /// False when there is none, or (after 0.1 s) when another process is stopped in the middle of such a call. Permits
+  /// of the dead come back first.
   [[nodiscard]] bool try_acquire() noexcept;
   /// False when there was none in time. Throws Interrupted.
   [[nodiscard]] bool try_acquire_for(Duration duration) { return acquire_until(os::deadline_after(duration)); }

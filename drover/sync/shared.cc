@@ -2,20 +2,16 @@
 #include "drover/sync/shared.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
+#include <span>
 #include <system_error>
 #include <typeinfo>
 
 #include "drover/base/errors.h"
-#include "drover/os/fault_point.h"
 #include "drover/os/signals.h"
 #include "drover/wire/codec.h"
 
 namespace drover::inline v1::sync {
 namespace {
-
-constexpr std::chrono::seconds kPatience{5};  // for a creator between making a block and publishing it: microseconds
 
 SharedHeader& header_of(const shm::Block& block) noexcept { return *reinterpret_cast<SharedHeader*>(block.data()); }
 
@@ -38,48 +34,23 @@ std::array<char, 80> kind_field(const std::string& name) noexcept {
   return field;
 }
 
-bool is_ready(const SharedHeader& header) noexcept { return header.ready.load(std::memory_order_acquire) == kReady; }
-
-void wait_until_ready(const shm::Block& block) {
-  const SharedHeader& header = header_of(block);
-  const os::Deadline deadline = std::chrono::steady_clock::now() + kPatience;
-  Slices slices(deadline);
-  while (!is_ready(header)) {
-    const std::uint32_t seen = header.ready.load(std::memory_order_acquire);
-    if (seen == kReady) return;
-    const os::ThreadId creator = header.creator.load(std::memory_order_acquire);
-    const bool dead = creator != 0 && os::liveness(creator) == os::Liveness::kDead;
-    if (is_ready(header)) return;
-    if (dead) throw Error(place(block) + " was never finished, because the process that made it died: create it again");
-    if (slices.is_over()) throw Incompatible(place(block) + " holds no lock or other primitive, or is damaged");
-    if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
-    os::futex_wait(header.ready, seen, slices.next());
-  }
-}
-
 }  // namespace
 
-std::shared_ptr<shm::Block> make_block(std::optional<std::string_view> name, const Kind& kind) {
-  const std::uint64_t size = sizeof(SharedHeader) + kind.state_size;
-  auto block = name ? shm::Block::create(*name, {.descr = "|u1", .shape = {size}}, kind.name)
-                    : shm::Block::create(size, kind.name);
-  os::fault_point();
-  SharedHeader& header = header_of(*block);
-  header.creator.store(os::current_thread_id(), std::memory_order_release);
-  os::fault_point();
-  header.kind = kind_field(kind.name);
-  header.type = kind.type;
-  header.version = kind.version;
-  header.state_size = static_cast<std::uint32_t>(kind.state_size);
+std::shared_ptr<shm::Block> make_block(std::optional<std::string_view> name, const Kind& kind, const FillState& fill,
+                                       std::uint64_t more) {
+  const std::uint64_t size = sizeof(SharedHeader) + kind.state_size + more;
+  const auto write = [&](std::span<std::byte> data) {
+    SharedHeader& header = *reinterpret_cast<SharedHeader*>(data.data());
+    header.kind = kind_field(kind.name);
+    header.type = kind.type;
+    header.version = kind.version;
+    header.state_size = static_cast<std::uint32_t>(kind.state_size);
+    fill(data.data() + sizeof(SharedHeader));
+  };
+  if (name) return shm::Block::create(*name, {.descr = "|u1", .shape = {size}}, kind.name, write);
+  auto block = shm::Block::create(size, kind.name);
+  write({block->data(), size});
   return block;
-}
-
-void publish(const shm::Block& block) noexcept {
-  os::fault_point();
-  SharedHeader& header = header_of(block);
-  header.ready.store(kReady, std::memory_order_release);
-  os::fault_point();
-  os::futex_wake(header.ready, 1 << 30);
 }
 
 void check_block(const shm::Block& block, const Kind& kind) {
@@ -87,7 +58,6 @@ void check_block(const shm::Block& block, const Kind& kind) {
   if (block.access() != shm::Access::kReadWrite)
     throw InvalidArgument(place(block) + " is mapped read-only: a " + kind.name + " must be writable");
   if (block.size() < sizeof(SharedHeader)) throw Incompatible(place(block) + " is too small to be a " + kind.name);
-  wait_until_ready(block);
   const SharedHeader& header = header_of(block);
   const std::string found = kind_text(header);
   if (found.empty()) throw Incompatible(place(block) + " holds no lock or other primitive, or is damaged");

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +13,6 @@
 #include <utility>
 
 #include "drover/base/errors.h"
-#include "drover/os/futex.h"
 #include "drover/shm/block.h"
 #include "drover/sync/lock_word.h"
 #include "drover/wire/travels.h"
@@ -27,11 +27,8 @@ struct SharedHeader {
   std::uint64_t type;                  ///< hash of a type's whole name, where the kind has one
   std::uint32_t version;               ///< of the layout of the state
   std::uint32_t state_size;            ///< bytes
-  std::atomic<os::ThreadId> creator;   ///< so that who opens it does not wait for a dead one
-  os::FutexWord ready;                 ///< kReady: all of the rest is written
-  std::array<std::byte, 20> reserved;  ///< zero
+  std::array<std::byte, 32> reserved;  ///< zero
 };
-inline constexpr std::uint32_t kReady = 0x5245'4459;
 static_assert(sizeof(SharedHeader) == 128);
 
 /// What a block holds.
@@ -51,12 +48,13 @@ Kind kind_of() {
   return kind;
 }
 
-/// A new block, not ready. Without a name: one that only travels. Throws as shm::Block::create.
-std::shared_ptr<shm::Block> make_block(std::optional<std::string_view> name, const Kind& kind);
-/// The state is written: whoever opens the block may use it from now on.
-void publish(const shm::Block& block) noexcept;
-/// Waits until the creator has published it, five seconds at most. Throws Incompatible, naming both, when it holds
-/// something else, or is damaged; Error when its creator died before it was ready.
+/// Writes what is not zero in a new state.
+using FillState = std::function<void(std::byte* state)>;
+/// A new block, whole before it has a name: the header, the state, and `more` bytes. Without a name: one that only
+/// travels. Throws as shm::Block::create.
+std::shared_ptr<shm::Block> make_block(std::optional<std::string_view> name, const Kind& kind, const FillState& fill,
+                                       std::uint64_t more = 0);
+/// Throws Incompatible, naming both, when it holds something else, or is damaged.
 void check_block(const shm::Block& block, const Kind& kind);
 /// Throws as shm::Block::open and check_block.
 std::shared_ptr<shm::Block> open_block(std::string_view name, const Kind& kind);
@@ -106,10 +104,7 @@ class Handle {
 /// Makes the block of a State; `fill(state)` writes what is not zero.
 template <class State, class Fill>
 std::shared_ptr<shm::Block> make_state(std::optional<std::string_view> name, const Fill& fill) {
-  auto block = make_block(name, kind_of<State>());
-  fill(*reinterpret_cast<State*>(block->data() + sizeof(SharedHeader)));
-  publish(*block);
-  return block;
+  return make_block(name, kind_of<State>(), [&](std::byte* state) { fill(*reinterpret_cast<State*>(state)); });
 }
 template <class State>
 std::shared_ptr<shm::Block> make_state(std::optional<std::string_view> name) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <numeric>
 #include <optional>
 #include <thread>
@@ -139,15 +140,46 @@ TEST(SharedArray, SaysBothSidesWhenItIsOpenedAsSomethingElse) {
 }
 
 TEST(SharedArray, OpensOrCreatesOnceAmongManyThreads) {
-  const std::string name = unique_name();
-  const Shape<2> shape{4, 5};
-  std::vector<Matrix> arrays(8);
-  {
-    std::vector<std::jthread> threads;
-    for (Matrix& array : arrays) threads.emplace_back([&] { array = Matrix::open_or_create(name, shape); });
+  for (int round = 0; round < 50; ++round) {
+    const std::string name = unique_name();
+    const Shape<2> shape{4, 5};
+    std::vector<Matrix> arrays(8);
+    std::latch all_here(static_cast<std::ptrdiff_t>(arrays.size()));
+    {
+      std::vector<std::jthread> threads;
+      for (Matrix& array : arrays) {
+        threads.emplace_back([&] {
+          all_here.arrive_and_wait();
+          array = Matrix::open_or_create(name, shape);
+        });
+      }
+    }
+    arrays.front()(1, 1) = 3;
+    for (const Matrix& array : arrays) ASSERT_EQ(array(1, 1), 3.0) << round;
   }
-  arrays.front()(1, 1) = 3;
-  for (const Matrix& array : arrays) EXPECT_EQ(array(1, 1), 3.0);
+}
+
+/// A thread that opens the name in the moment in which it appears must not make the creator lose it.
+TEST(SharedArray, IsOwnedByItsCreatorWhoeverOpensItFirst) {
+  for (int round = 0; round < 50; ++round) {
+    const std::string name = unique_name();
+    Matrix opened;
+    std::jthread opener([&] {
+      for (;;) {
+        try {
+          opened = Matrix::open(name);
+          return;
+        } catch (const Error&) {  // not yet
+        }
+      }
+    });
+    Matrix array = Matrix::create(name, {4, 5});
+    opener.join();
+    array(1, 1) = 3;
+    ASSERT_EQ(opened(1, 1), 3.0) << round;
+    EXPECT_EQ(Matrix::open(name)(1, 1), 3.0) << "the name is there";
+    EXPECT_NO_THROW(array.unlink());
+  }
 }
 
 TEST(SharedArray, RefusesNamesThatAreTakenOrCannotBe) {

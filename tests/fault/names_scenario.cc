@@ -18,6 +18,7 @@
 #include "drover/base/log.h"
 #include "drover/os/fault_point.h"
 #include "drover/shm/block.h"
+#include "drover/sync/mutex.h"
 
 namespace {
 
@@ -45,6 +46,11 @@ std::shared_ptr<Block> make(const std::string& name) {
 
 void make_and_drop(const std::string& name) { make(name).reset(); }
 void make_and_unlink(const std::string& name) { make(name)->unlink(); }
+
+void make_mutex(const std::string& name) {
+  const auto mutex = drover::Mutex::create(name);
+  say("made");
+}
 
 void hold(const std::string& name) {
   const auto block = make(name);
@@ -176,6 +182,7 @@ void touch_truncated(const std::string& name) {
 const std::map<std::string, void (*)(const std::string&)> kPrograms = {
     {"make-and-drop", make_and_drop},
     {"make-and-unlink", make_and_unlink},
+    {"make-mutex", make_mutex},
     {"hold", hold},
     {"hold-two", hold_two},
     {"open", open},

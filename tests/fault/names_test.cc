@@ -17,6 +17,7 @@
 #include "drover/pool/pool.h"
 #include "drover/shm/block.h"
 #include "drover/shm/block_list.h"
+#include "drover/sync/mutex.h"
 #include "harness/deadline.h"
 #include "harness/read_all.h"
 #include "harness/subprocess.h"
@@ -83,8 +84,20 @@ bool whole_or_none(const std::string& name) {
   }
 }
 
+/// The same of a mutex.
+bool whole_mutex_or_none(const std::string& name) {
+  try {
+    drover::Mutex mutex = drover::Mutex::open(name);
+    return mutex.try_lock() && (mutex.unlock(), true);
+  } catch (const drover::Incompatible&) {
+    return false;
+  } catch (const drover::Error&) {
+    return true;
+  }
+}
+
 /// Runs the program, killed at its points one after the other, until it needs no kill.
-void enumerate(const std::string& what) {
+void enumerate(const std::string& what, bool (*check)(const std::string&) = whole_or_none) {
   double worst = 0;
   for (int point = 0;; ++point) {
     SCOPED_TRACE(what + ", killed at point " + std::to_string(point));
@@ -92,7 +105,7 @@ void enumerate(const std::string& what) {
     command.environment["DROVER_FAULT"] = "names:" + std::to_string(point);
     Subprocess program(command);
     const Outcome outcome = program.finish();
-    EXPECT_TRUE(whole_or_none(test_name()));
+    EXPECT_TRUE(check(test_name()));
     worst = std::max(worst, expect_nothing_left());
     if (outcome.signal == 0) {
       EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -108,6 +121,8 @@ void enumerate(const std::string& what) {
 TEST(Names, AreGoneWhereverTheOwnerIsKilled) { enumerate("make-and-drop"); }
 
 TEST(Names, AreGoneWhereverTheOwnerIsKilledWhileItUnlinks) { enumerate("make-and-unlink"); }
+
+TEST(Names, OfPrimitivesAreWholeOrNotThereWhereverTheOwnerIsKilled) { enumerate("make-mutex", whole_mutex_or_none); }
 
 TEST(Names, StayWhereverOneIsKilledThatAttaches) {
   Subprocess owner(names("hold"));

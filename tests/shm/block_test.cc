@@ -239,4 +239,25 @@ TEST(NpyBlock, IsAFileOnDisk) {
   EXPECT_THROW(Block::open_npy("/etc/passwd", Access::kReadOnly), drover::Incompatible);
 }
 
+TEST(NpyBlock, IsReadAnewWhenItsFileWasWrittenAnew) {
+  const std::string path = testing::TempDir() + unique_name("again") + ".npy";
+  const auto write = [&](const char* descr, std::uint64_t count) {
+    NpyHeader header{.descr = descr, .shape = {count}};
+    header.data_offset = drover::shm::kNpyHeaderSize;
+    std::vector<std::byte> bytes = format_npy_header(header);
+    bytes.resize(bytes.size() + 800);
+    std::ofstream(path, std::ios::binary)  // the same file, not another of that name
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  write("<f8", 100);
+  const auto first = Block::open_npy(path, Access::kReadOnly);
+  EXPECT_EQ(Block::open_npy(path, Access::kReadOnly), first);
+  write("<i4", 200);
+  const auto second = Block::open_npy(path, Access::kReadOnly);
+  EXPECT_EQ(second->header().descr, "<i4");
+  EXPECT_EQ(second->header().shape, std::vector<std::uint64_t>{200});
+  EXPECT_EQ(first->header().descr, "<f8") << "who has it keeps what it opened";
+  unlink(path.c_str());
+}
+
 }  // namespace

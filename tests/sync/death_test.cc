@@ -210,6 +210,25 @@ TEST(Deaths, PermitsStayTakenWhereThatIsAskedFor) {
   EXPECT_FALSE(semaphore.try_acquire_for(100ms));
 }
 
+/// As a process does that is stopped by SIGSTOP in the middle of a call.
+TEST(Deaths, WhoIsStoppedInASemaphoreKeepsNobodyBeyondItsDeadline) {
+  Semaphore semaphore(1);
+  const Common<std::atomic<int>> locked;
+  Child child([&] {
+    auto& state = *reinterpret_cast<sync::SemaphoreState*>(semaphore.block()->data() + sizeof(sync::SharedHeader));
+    static_cast<void>(state.lock.lock());
+    *locked = 1;
+    for (;;) pause();
+    return false;
+  });
+  ASSERT_TRUE(drover_test::eventually(5s, [&] { return *locked == 1; }));
+  EXPECT_LT(seconds_of([&] { EXPECT_FALSE(semaphore.try_acquire()); }), 2.0);
+  EXPECT_LT(seconds_of([&] { EXPECT_FALSE(semaphore.try_acquire_for(50ms)); }), 2.0);
+  child.kill();
+  child.become_zombie();
+  EXPECT_TRUE(semaphore.try_acquire_for(5s));
+}
+
 /// Both at once: the parent waits while the child dies.
 TEST(Deaths, WhoWaitsAtABarrierHearsOfADeadParty) {
   int kills = 0;

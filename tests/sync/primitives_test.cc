@@ -126,6 +126,30 @@ TEST(Barrier, WhoGivesUpCountsAsNotArrived) {
   other.join();
 }
 
+TEST(Barrier, IsWatchedOnceHoweverManyHandlesThereAre) {
+  const Barrier barrier(1);
+  std::vector<Barrier> handles;
+  for (int i = 0; i < 1000; ++i) handles.push_back(Barrier::adopt(barrier.block()));
+  handles.back().arrive_and_wait();
+}
+
+TEST(Barrier, OpensAgainAndAgain) {
+  Barrier barrier(3);
+  std::atomic<int> sum{0};
+  const auto meet = [&] {
+    for (int round = 0; round < 500; ++round) {
+      ++sum;
+      barrier.arrive_and_wait();
+      EXPECT_EQ(sum.load(), 3 * (round + 1));
+      barrier.arrive_and_wait();
+    }
+  };
+  std::thread a(meet), b(meet);
+  meet();
+  a.join();
+  b.join();
+}
+
 TEST(Barrier, AResetSendsAwayWhoWaits) {
   Barrier barrier(2);
   std::atomic<bool> cancelled{false};

@@ -143,6 +143,22 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+void push_and_stay(Queue<int> queue) {
+  queue.push(1);
+  for (;;) pause();
+}
+
+/// The table of those who use a queue has a place for each process, not for each handle.
+TEST(QueueFaults, AreSeenHoweverManyHandlesAProcessHas) {
+  auto queue = Queue<int>::create(4);
+  std::vector<Queue<int>> handles;
+  for (int i = 0; i < 300; ++i) handles.push_back(Queue<int>::adopt(queue.core()->shared_block()));
+  drover::Process other = drover::spawn<push_and_stay>(queue);
+  EXPECT_EQ(handles.back().pop(), 1);
+  other.kill();
+  EXPECT_THROW(static_cast<void>(handles.front().pop_for(std::chrono::seconds(10))), drover::OwnerDied);
+}
+
 /// Kills that fall anywhere, by the clock: a process in three dies, again and again.
 TEST(QueueStorm, LosesNothingThatWasPushedByTheLiving) {
   const std::uint32_t seed = std::random_device{}();

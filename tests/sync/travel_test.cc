@@ -83,6 +83,9 @@ TEST(Named, WhatIsNoPrimitiveIsRefused) {
   const std::string name = unique_name("raw");
   const auto block = shm::Block::create(name, {.descr = "|u1", .shape = {8}}, "bytes");
   EXPECT_NE(complaint_of_open<Mutex>(name), "");
+  const std::string numbers = unique_name("numbers");
+  const auto array = shm::Block::create(numbers, {.descr = "<f8", .shape = {1000}}, "SharedArray<double, 1>");
+  EXPECT_NE(complaint_of_open<Mutex>(numbers).find("holds no lock"), std::string::npos);
   const std::string damaged = unique_name("damaged");
   const Mutex mutex = Mutex::create(damaged);
   std::fill_n(mutex.block()->data(), sizeof(sync::SharedHeader::kind), std::byte{0xAB});
