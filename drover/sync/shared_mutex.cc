@@ -49,13 +49,33 @@ bool SharedMutexState::leave_place() noexcept {
   const std::size_t first = first_place(me);
   for (std::size_t i = 0; i < kReaders; ++i) {
     std::atomic<os::ThreadId>& place = readers[(first + i) % kReaders];
-    if (place.load(std::memory_order_relaxed) != me) continue;
+    const os::ThreadId seen = place.load(std::memory_order_relaxed);
+    if ((seen & os::kThreadIdMask) != me) continue;
+    if ((seen & kMore) != 0) {
+      place.store(seen - kOneMore, std::memory_order_relaxed);
+      return true;
+    }
     place.store(0, std::memory_order_seq_cst);
     os::fault_point();
     departures.wake_all();
     return true;
   }
   return false;
+}
+
+/// A reader locks once more while a writer stands at the gate, which waits for it: it must not stand in line.
+/// kTimedOut: the caller is no reader.
+Lock SharedMutexState::lock_inside() noexcept {
+  const os::ThreadId me = os::current_thread_id();
+  for (std::atomic<os::ThreadId>& place : readers) {
+    const os::ThreadId seen = place.load(std::memory_order_relaxed);
+    if ((seen & os::kThreadIdMask) != me) continue;
+    if ((seen & kMore) == kMore) return Lock::kRelocked;
+    place.store(seen + kOneMore, std::memory_order_relaxed);  // nobody else writes to it while this thread lives
+    os::fault_point();
+    return Lock::kLocked;
+  }
+  return Lock::kTimedOut;
 }
 
 /// The way past an open gate. A writer that came in between waits for us, so we step back.
@@ -68,7 +88,8 @@ bool SharedMutexState::enter() noexcept {
 }
 
 bool SharedMutexState::reads(os::ThreadId thread) const noexcept {
-  return std::any_of(readers.begin(), readers.end(), [thread](const auto& place) { return place == thread; });
+  return std::any_of(readers.begin(), readers.end(),
+                     [thread](const auto& place) { return (place & os::kThreadIdMask) == thread; });
 }
 
 bool SharedMutexState::is_empty() const noexcept {
@@ -119,7 +140,7 @@ Lock SharedMutexState::try_lock(os::ThreadId* dead) noexcept {
 
 Lock SharedMutexState::lock_shared(const LockWord::Options& options) noexcept {
   if (enter()) return Lock::kLocked;
-  if (reads(os::current_thread_id()) && take_place()) return Lock::kLocked;  // a writer at the gate waits for us anyway
+  if (const Lock inside = lock_inside(); inside != Lock::kTimedOut) return inside;
   LockWord::Options through = options;
   through.manner = LockWord::Manner::kPasses;
   const Lock passed = gate.lock(through);
@@ -132,6 +153,7 @@ Lock SharedMutexState::lock_shared(const LockWord::Options& options) noexcept {
 
 Lock SharedMutexState::try_lock_shared(os::ThreadId* dead) noexcept {
   if (enter()) return Lock::kLocked;
+  if (const Lock inside = lock_inside(); inside != Lock::kTimedOut) return inside;
   const Lock passed = gate.try_lock(LockWord::Manner::kPasses, dead);
   if (passed != Lock::kLocked) return passed;
   bool taken = take_place();

@@ -159,29 +159,6 @@ TEST(SharedArray, OpensOrCreatesOnceAmongManyThreads) {
   }
 }
 
-/// A thread that opens the name in the moment in which it appears must not make the creator lose it.
-TEST(SharedArray, IsOwnedByItsCreatorWhoeverOpensItFirst) {
-  for (int round = 0; round < 50; ++round) {
-    const std::string name = unique_name();
-    Matrix opened;
-    std::jthread opener([&] {
-      for (;;) {
-        try {
-          opened = Matrix::open(name);
-          return;
-        } catch (const Error&) {  // not yet
-        }
-      }
-    });
-    Matrix array = Matrix::create(name, {4, 5});
-    opener.join();
-    array(1, 1) = 3;
-    ASSERT_EQ(opened(1, 1), 3.0) << round;
-    EXPECT_EQ(Matrix::open(name)(1, 1), 3.0) << "the name is there";
-    EXPECT_NO_THROW(array.unlink());
-  }
-}
-
 TEST(SharedArray, RefusesNamesThatAreTakenOrCannotBe) {
   const std::string name = unique_name();
   const auto array = Matrix::create(name, {1, 1});

@@ -59,6 +59,29 @@ INSTANTIATE_TEST_SUITE_P(All, Signals, testing::Combine(testing::ValuesIn(kMomen
                                   sigabbrev_np(std::get<1>(moment.param));
                          });
 
+/// Each primitive between processes, too; one signal for each way out is enough.
+TEST(Signal, InterruptsWaitsAtPrimitives) {
+  for (const char* const what :
+       {"mutex", "writer", "semaphore", "event", "condition", "barrier", "pop", "push", "recv"}) {
+    SCOPED_TRACE(what);
+    for (const char* const way : {"catch", "let"}) {
+      const Family family;
+      Subprocess program(scenario({"wait", way, what}, family));
+      ASSERT_TRUE(program.wait_for_output("waits at " + std::string(what) + "\n"));
+      program.send(SIGINT);
+      const Outcome outcome = program.finish();
+      EXPECT_FALSE(outcome.timed_out);
+      EXPECT_EQ(outcome.err, "");
+      if (std::string_view(way) == "let") {
+        EXPECT_EQ(outcome.signal, SIGINT) << "exit code " << outcome.exit_code;
+      } else {
+        EXPECT_EQ(outcome.exit_code, 7) << "signal " << outcome.signal << ", " << outcome.out;
+      }
+      EXPECT_TRUE(family.gone_after(seconds(5)));
+    }
+  }
+}
+
 TEST(Signal, ShortensThePatienceOfAPoolThatIsBeingClosed) {
   const Family family;
   Subprocess program(scenario({"destructor"}, family));

@@ -120,6 +120,18 @@ fails lock_word.pml -DT=3 -DROUNDS=1 -DDEATHS=2 -DBUG_TAKER_PASSES
 fails lock_word.pml -DT=2 -DDEATHS=0 -DSLICES=0 -DBUG_NO_SIGN
 fails lock_word.pml -DT=2 -DDEATHS=0 -DSLICES=0 -DBUG_NO_COMPARE
 fails lock_word.pml -DT=3 -DROUNDS=1 -DDEATHS=0 -DSLICES=0 -DBUG_FORGETS_OTHERS
+ok shared_mutex.pml -DREADERS=2
+ok shared_mutex.pml -DWRITERS=2 -DREADERS=1
+full shared_mutex.pml -DWRITERS=2 -DREADERS=2 -DDEATHS=2
+full shared_mutex.pml -DWRITERS=1 -DREADERS=3 -DPLACES=2
+fails shared_mutex.pml -DBUG_NEST_ELSEWHERE
+fails shared_mutex.pml -DBUG_NO_SECOND_LOOK
+fails shared_mutex.pml -DBUG_NO_FORGET
+fails shared_mutex.pml -DBUG_GUARDS_EARLY
+ok barrier.pml -DDEATHS=2 -DRESETS=2
+ok barrier.pml -DPARTIES=3 -DDEATHS=2 -DRESETS=2 -DGIVE_UP=1
+fails barrier.pml -DBUG_BREAKS_ANY
+fails barrier.pml -DBUG_FORGETS_LATE
 ok boards.pml -DDEATHS=0
 full boards.pml -DDEATHS=1
 big boards.pml -DDEATHS=1 -DRETRY

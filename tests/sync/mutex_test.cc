@@ -172,6 +172,15 @@ TEST(SharedMutex, MoreReadersThanPlacesWait) {
   waiting.join();
 }
 
+TEST(SharedMutex, AReaderMayLockAgainWhenAllPlacesAreTaken) {
+  SharedMutex mutex;
+  for (std::size_t i = 0; i < sync::SharedMutexState::kReaders + 500; ++i) mutex.lock_shared();
+  in_a_thread([&] { EXPECT_FALSE(mutex.try_lock()); });
+  for (std::size_t i = 0; i < sync::SharedMutexState::kReaders + 500; ++i) mutex.unlock_shared();
+  in_a_thread([&] { EXPECT_TRUE(mutex.try_lock()); });
+  EXPECT_EQ(code_of([&] { mutex.unlock_shared(); }), std::errc::operation_not_permitted);
+}
+
 TEST(SharedMutex, ADeadReaderIsForgottenAndADeadWriterReported) {
   SharedMutex mutex;
   in_a_thread([&] { mutex.lock_shared(); });
@@ -217,8 +226,11 @@ TEST(SharedMutexThreads, ReadersSeeNoHalfDoneWrite) {
     });
     threads.emplace_back([&] {
       for (std::uint64_t n = 0; n < kWrites; ++n) {
-        const std::shared_lock lock(mutex);
+        std::shared_lock lock(mutex);
+        mutex.lock_shared();  // inside the other; maybe a writer has come to wait meanwhile
+        lock.unlock();
         wrong += a == b ? 0 : 1;
+        mutex.unlock_shared();
       }
     });
   }
