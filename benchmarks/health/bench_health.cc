@@ -9,6 +9,7 @@
 
 #include "benchmarks/harness/measure.h"
 #include "benchmarks/harness/report.h"
+#include "benchmarks/health/watch_cost.h"
 #include "drover/health/health.h"
 #include "drover/health/scenario/matrix.h"
 #include "tests/health/fixture.h"
@@ -57,6 +58,7 @@ class BusyNode {
       throw std::runtime_error("the GPUs are not seen: " + report.driver.problem);
     return beyond_interval_ms(options);
   }
+  const std::string& root() const { return machine_.root(); }
 
  private:
   drover_test::Machine machine_;
@@ -127,6 +129,21 @@ Entry counted(const char* name, int count, double goal) {
   return {name, "situations", {}, static_cast<double>(count), {}, {}, {}, {}, value_at_most(goal), count <= goal, {}};
 }
 
+Entry taken(const char* name, const char* unit, double value, Goal goal) {
+  Entry entry{name, unit, {}, value, {}, {}, {}, {}, goal, {}, {}};
+  if (goal.kind == Goal::Kind::kValueAtMost) entry.met = value <= 1.05 * goal.limit;
+  return entry;
+}
+
+/// The live view over 1,000 processes and 8 GPUs, at one look a second. Sizes are of both processes together.
+std::vector<Entry> watch(bool longer) {
+  const BusyNode node(1000);
+  const WatchCost cost = watch_cost(node.root(), longer ? 60 : 15);
+  return {taken("watch_cpu", "% of a core", cost.cpu_percent, value_at_most(1)),
+          taken("watch_pss", "MiB", cost.pss_mib, value_at_most(10)), taken("watch_rss", "MiB", cost.rss_mib, shown()),
+          taken("watch_drawn", "bytes/s", cost.bytes_a_second, shown())};
+}
+
 /// The confusion matrix, ours and that of the naive rule, with what each of them gets wrong.
 std::string matrix(std::vector<Entry>& entries) {
   health::Confusion ours, naive;
@@ -168,6 +185,14 @@ int run_all(const Options& options) {
       good = false;
     }
   }
+  if (options.only.empty() || options.only == "watch") {
+    try {
+      for (Entry& entry : watch(options.longer)) entries.push_back(std::move(entry));
+    } catch (const std::exception& error) {
+      entries.push_back(Entry{"watch", "", {}, {}, {}, {}, {}, {}, {}, {}, error.what()});
+      good = false;
+    }
+  }
   const std::string table = options.only.empty() || options.only == "matrix" ? matrix(entries) : "";
   fmt::print("{}", options.json ? to_json("health", machine, entries) : to_table("health", machine, entries) + table);
   return good ? 0 : 1;
@@ -180,7 +205,7 @@ int main(int argc, char** argv) {
   CLI::App app("Measures the inspector, and its verdicts against a naive rule's.", "drover bench health");
   Options options;
   app.add_flag("--json", options.json, "Print the report as JSON");
-  app.add_option("--only", options.only, "Run this one figure, or matrix");
+  app.add_option("--only", options.only, "Run this one figure, or watch or matrix");
   app.add_flag("--long", options.longer, "More rounds");
   CLI11_PARSE(app, argc, argv);
   return run_all(options);

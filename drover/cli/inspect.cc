@@ -9,23 +9,24 @@
 
 #include "drover/base/errors.h"
 #include "drover/cli/command.h"
+#include "drover/cli/inspect_hosts.h"
+#include "drover/cli/inspect_merge.h"
+#include "drover/cli/inspect_output.h"
 #include "drover/cli/inspect_text.h"
+#include "drover/cli/watch.h"
 #include "drover/health/health.h"
-#include "drover/health/report_json.h"
-#include "drover/health/report_prometheus.h"
 #include "drover/health/thresholds.h"
 #include "drover/os/terminal.h"
 
 namespace drover::inline v1::cli {
 namespace {
 
-constexpr int kUnknown = 3;  // what a monitor takes for "cannot tell"
-constexpr std::size_t kCheckLine = 300;
-
 struct Options {
   std::string window, interval, deadline, demo, history, root;
   std::vector<std::string> set;
-  bool once = false, json = false, prometheus = false, check = false, wake = false, limits = false;
+  bool once = false, wake = false, limits = false, watch = false;
+  OutputOptions output;
+  HostsOptions hosts;
 };
 
 /// "90s", "2m", "1h" or a number of seconds.
@@ -53,8 +54,7 @@ health::InspectOptions to_inspect(const Options& options) {
 
 int list_demos() {
   for (const health::Demo& demo : health::demos()) {
-    fmt::print("{}\n",
-               wrapped(fmt::format("{:<30} {}", demo.name, demo.title), os::terminal_width(fileno(stdout)), 31));
+    fmt::print("{:<30} {}\n", demo.name, wrapped(demo.title, os::terminal_width(fileno(stdout)), 31));
   }
   return kOk;
 }
@@ -67,36 +67,40 @@ int list_limits(const Options& options) {
   return kOk;
 }
 
-int show(const Options& options, const health::Report& report) {
-  if (options.json) {
-    fmt::print("{}", health::to_json(report));
-  } else if (options.prometheus) {
-    fmt::print("{}", health::to_prometheus(report));
-  } else if (options.check) {
-    fmt::print("{}\n", check_line(report, kCheckLine));
-  } else {
-    const int out = fileno(stdout);
-    fmt::print("{}", inspect_text(report, {.columns = os::terminal_width(out), .colour = os::colour_allowed(out)}));
-  }
-  return report.exit_code();
+/// The options that are for each host.
+std::vector<std::string> arguments_of(const Options& options) {
+  std::vector<std::string> arguments;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    arguments.emplace_back(option);
+    arguments.push_back(value);
+  };
+  add("--window", options.window);
+  add("--interval", options.interval);
+  add("--deadline", options.deadline);
+  add("--history", options.history);
+  add("--demo", options.demo);
+  add("--root", options.root);
+  for (const std::string& assignment : options.set) add("--set", assignment);
+  if (options.wake) arguments.emplace_back("--wake");
+  return arguments;
+}
+
+int run_on_hosts(const Options& options) {
+  const health::InspectOptions inspect = to_inspect(options);
+  health::Thresholds limits;
+  for (const std::string& assignment : options.set) limits.set(assignment);  // a mistake is told here, not by each host
+  return inspect_hosts(options.hosts, arguments_of(options), inspect.window + inspect.deadline, options.output);
 }
 
 int run(const Options& options) {
-  try {
+  return reporting(options.output, [&] {
     if (options.limits) return list_limits(options);
     if (options.demo == "list") return list_demos();
-    return show(options, health::inspect(to_inspect(options)));
-  } catch (const InvalidArgument& error) {
-    throw UsageError(error.what());
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const UsageError&) {
-    throw;
-  } catch (const std::exception& error) {  // 1 would say "a warning"
-    fmt::print(stderr, "drover: {}\n", os::sanitize(error.what()));
-    if (options.check) fmt::print("UNKNOWN: {}\n", os::sanitize(error.what()));
-    return kUnknown;
-  }
+    if (!options.hosts.file.empty()) return run_on_hosts(options);
+    if (options.watch) return watch(to_inspect(options));
+    return show(options.output, health::inspect(to_inspect(options)));
+  });
 }
 
 }  // namespace
@@ -105,8 +109,13 @@ void add_inspect(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("inspect", "Say who holds CPUs and GPUs, what is stuck, and why");
   const auto options = std::make_shared<Options>();
   auto* const once = command.add_flag("--once", options->once, "A single look (the default)");
-  command.add_option("--window", options->window, "Watch for so long: 60s, 10m")->type_name("TIME")->excludes(once);
-  command.add_option("--interval", options->interval, "Time between two looks of a window")->type_name("TIME");
+  auto* const window =
+      command.add_option("--window", options->window, "Watch for so long: 60s, 10m")->type_name("TIME")->excludes(once);
+  auto* const watch_flag = command.add_flag("--watch", options->watch, "Show it live on the terminal, until q")
+                               ->excludes(once)
+                               ->excludes(window);
+  command.add_option("--interval", options->interval, "Time between two looks of --window or --watch")
+      ->type_name("TIME");
   command.add_option("--history", options->history, "Let the looks of repeated runs add up in this file")
       ->type_name("FILE");
   command.add_option("--set", options->set, "Move a threshold, as r8.warn=30m")->type_name("NAME=VALUE")->take_all();
@@ -114,13 +123,8 @@ void add_inspect(CLI::App& app, Action& action) {
   command.add_option("--deadline", options->deadline, "Give the GPU driver so long to answer (default: 5s)")
       ->type_name("TIME");
   command.add_flag("--wake", options->wake, "Look also at GPUs that are powered down");
-  auto* const json = command.add_flag("--json", options->json, "Print one JSON object (docs/inspect_schema.md)");
-  auto* const prometheus =
-      command.add_flag("--prometheus", options->prometheus, "Print metrics for Prometheus' textfile collector")
-          ->excludes(json);
-  command.add_flag("--check", options->check, "Print one line, for monitors and prologs")
-      ->excludes(json)
-      ->excludes(prometheus);
+  for (CLI::Option* const output : add_output_options(command, options->output)) output->excludes(watch_flag);
+  add_hosts_options(command, options->hosts)->excludes(watch_flag);
   command.add_option("--demo", options->demo, "Play a situation; 'list' names all")->type_name("NAME");
   command.add_option("--root", options->root, "Read /proc and /sys below this folder (tests)")
       ->type_name("DIR")
@@ -128,7 +132,21 @@ void add_inspect(CLI::App& app, Action& action) {
   command.footer(
       "Exit codes: 0 nothing above a note, 1 a warning, 2 critical (or a wrong command line), 3 something\n"
       "cannot be judged. Nothing is changed and nobody is signalled.");
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  add_inspect_merge(command, action);
+  command.callback([options, &command, &action] {
+    for (const CLI::Option* const option : command.get_options()) {
+      for (const std::string& value : option->results()) {  // an unset variable of a script is no wish for the default
+        if (value.empty()) throw UsageError(option->get_name() + " is empty");
+      }
+    }
+    if (command.get_subcommands().empty()) {
+      action = [options] { return run(*options); };
+      return;
+    }
+    for (const CLI::Option* const option : command.get_options()) {
+      if (option->count() > 0) throw UsageError(option->get_name() + " must stand behind merge");
+    }
+  });
 }
 
 }  // namespace drover::inline v1::cli

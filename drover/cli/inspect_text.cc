@@ -27,15 +27,6 @@ bool inside_character(std::string_view text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
 }
 
-/// At most `most` bytes, not ending inside a character; "..." at the end when something was cut.
-std::string cut(std::string text, std::size_t most) {
-  if (text.size() <= most) return text;
-  std::size_t length = most > 3 ? most - 3 : most;
-  while (length > 0 && inside_character(text, length)) --length;
-  text.resize(length);
-  return most > 3 ? text + "..." : text;
-}
-
 std::string number(const Maybe<double>& value, const char* format, double factor = 1) {
   return value ? fmt::format(fmt::runtime(format), *value * factor) : "n/a";
 }
@@ -151,6 +142,10 @@ void add_gpu(Page& page, const health::GpuReport& gpu) {
     return;
   }
   page.line("", gpu_numbers(gpu));
+  for (const health::GpuInstanceReport& part : gpu.instances) {
+    page.line("", fmt::format("part {}/{}: memory {} of {}, cores {}", part.gpu_instance, part.compute_instance,
+                              size(part.memory_used), size(part.memory_total), percent(part.cores)));
+  }
   if (!gpu.processes.empty())
     page.row(fmt::format("{:>{}}{:>8} {:<9} S {:>9} {:>9} {:>5} {:>6}  {}", "", 2, "pid", "user", "age", "memory",
                          "GPU", "CPU", "command"));
@@ -174,6 +169,7 @@ std::string upper(std::string text) {
 std::string subject_text(const Finding& finding) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (!finding.node.empty()) add(finding.node);
   if (finding.gpu) add(fmt::format("GPU {}", *finding.gpu));
   if (finding.pid) add(fmt::format("pid {}", *finding.pid));
   if (!finding.user.empty()) add("user " + finding.user);
@@ -185,26 +181,33 @@ std::string subject_text(const Finding& finding) {
 }
 
 void add_finding(Page& page, const Finding& finding) {
-  page.blank();
-  std::string heading =
-      upper(health::to_text(finding.severity)) + "  " + finding.verdict + " (" + health::to_text(finding.rule);
+  std::string heading = upper(health::to_text(finding.severity)) + "  " + os::sanitize(finding.verdict) + " (" +
+                        health::to_text(finding.rule);
   if (finding.confidence != health::Confidence::kNone)
     heading += fmt::format(", confidence {}", health::to_text(finding.confidence));
   page.heading(heading + ")", finding.severity);
   const std::string subject = subject_text(finding);
   if (!subject.empty()) page.line("  who", cut(subject, 3 * (page.width() - kLabel)));
   for (const std::string& text : finding.because)
-    page.line(&text == &finding.because.front() ? "  because" : "", " " + os::sanitize(text));
+    page.line(&text == &finding.because.front() ? "  because" : "", fmt::format(" {}", os::sanitize(text)));
   for (const std::string& text : finding.not_because)
     page.line(&text == &finding.not_because.front() ? "  not" : "", os::sanitize(text));
   for (std::size_t i = 0; i < finding.action.size(); ++i)
     page.line(i == 0 ? "  do" : "", fmt::format("{}. {}", i + 1, os::sanitize(finding.action[i])));
   std::string limits;
-  for (const std::string& limit : finding.limits) limits += (limits.empty() ? "" : " ") + limit;
+  for (const std::string& limit : finding.limits) limits += (limits.empty() ? "" : " ") + os::sanitize(limit);
   if (!limits.empty()) page.line("  limits", limits);
 }
 
 }  // namespace
+
+std::string cut(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t length = most > 3 ? most - 3 : most;
+  while (length > 0 && inside_character(text, length)) --length;
+  text.resize(length);
+  return most > 3 ? text + "..." : text;
+}
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
   const std::size_t room = std::max<std::size_t>(width > indent ? width - indent : 0, 8);
@@ -236,19 +239,33 @@ std::string inspect_text(const Report& report, const TextStyle& style) {
   for (const health::GpuReport& gpu : report.gpus) add_gpu(page, gpu);
   if (report.gpus.empty() && report.warnings.empty()) page.line("GPU", "none");
   for (const std::string& text : report.warnings) page.line("Note", os::sanitize(text));
-  for (const Finding& finding : report.findings) add_finding(page, finding);
+  for (const Finding& finding : report.findings) {
+    page.blank();
+    add_finding(page, finding);
+  }
   page.blank();
-  const int code = report.exit_code();
-  const Severity severity = code == 2   ? Severity::kCritical
-                            : code == 1 ? Severity::kWarning
-                            : code == 3 ? Severity::kUnknown
-                                        : Severity::kInfo;
-  page.heading(os::sanitize(report.verdict()), severity);
+  page.heading(os::sanitize(report.verdict()), severity_of_code(report.exit_code()));
   return page.finish();
 }
 
-std::string check_line(const Report& report, std::size_t columns) {
-  return cut(os::sanitize(report.verdict()), columns);
+std::string finding_text(const Finding& finding, const TextStyle& style) {
+  Page page(style);
+  add_finding(page, finding);
+  return page.finish();
 }
+
+std::string heading_text(const std::string& text, Severity severity, const TextStyle& style) {
+  Page page(style);
+  page.heading(os::sanitize(text), severity);
+  return page.finish();
+}
+
+Severity severity_of_code(int code) noexcept {
+  static constexpr Severity kSeverities[] = {Severity::kInfo, Severity::kWarning, Severity::kCritical,
+                                             Severity::kUnknown};
+  return kSeverities[code & 3];
+}
+
+std::string check_line(const std::string& verdict, std::size_t columns) { return cut(os::sanitize(verdict), columns); }
 
 }  // namespace drover::inline v1::cli

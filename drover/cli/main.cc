@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "drover/cli/command.h"
+#include "drover/cli/text.h"
 #include "drover/drover.h"
-#include "drover/os/terminal.h"
 
 namespace drover::inline v1::cli {
 namespace {
@@ -26,11 +22,9 @@ std::string full_name(const CLI::App& app) {
   return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
 }
 
-void print_error(std::string_view text) { fmt::print(stderr, "drover: {}\n", os::sanitize(text)); }
-
 int usage_error(const CLI::App& command, std::string_view text) {
-  print_error(text);
-  fmt::print(stderr, "Try '{} --help'.\n", full_name(command));
+  complain(text);
+  std::fputs(("Try '" + full_name(command) + " --help'.\n").c_str(), stderr);
   return kUsage;
 }
 
@@ -43,14 +37,8 @@ int answer(CLI::App& app, const CLI::ParseError& end) {
   }
   const auto unknown = command.remaining();
   if (!unknown.empty()) return usage_error(command, "unknown command or option '" + unknown.front() + "'");
-  fmt::print(stderr, "{}", app.help());  // of the chosen command
+  std::fputs(app.help().c_str(), stderr);  // of the chosen command
   return kUsage;
-}
-
-void flush_output() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
-  }
 }
 
 int run(int argc, char** argv) {
@@ -85,7 +73,7 @@ int main(int argc, char** argv) {
   } catch (const drover::Interrupted&) {
     throw;  // all is cleaned up; init's terminate handler ends the program by the signal
   } catch (const std::exception& error) {
-    drover::cli::print_error(error.what());
+    drover::cli::complain(error.what());
     return drover::cli::kFailed;
   }
 }

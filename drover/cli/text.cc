@@ -3,8 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <system_error>
+
+#include "drover/os/terminal.h"
 
 namespace drover::inline v1::cli {
 
@@ -26,6 +32,19 @@ std::string clock_text(double seconds) {
   const auto minutes = whole / 60 % 60, rest = whole % 60;
   if (whole < 3600) return fmt::format("{}:{:02}", minutes, rest);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, minutes, rest);
+}
+
+void complain(std::string_view text) noexcept {
+  try {
+    std::fputs(("drover: " + os::sanitize(text) + "\n").c_str(), stderr);
+  } catch (const std::exception&) {  // no memory
+  }
+}
+
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
+  }
 }
 
 }  // namespace drover::inline v1::cli

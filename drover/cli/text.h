@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace drover::inline v1::cli {
 
@@ -14,5 +15,10 @@ std::string rate_text(double per_second);
 
 /// Seconds as "0:32", "12:05" or "1:02:05"; what is unknown, or longer than a year, is "?".
 std::string clock_text(double seconds);
+
+/// "drover: TEXT" on standard error, which may be closed.
+void complain(std::string_view text) noexcept;
+/// Sends what was printed. Throws std::system_error when it cannot be written: a full disk, a closed output.
+void flush_output();
 
 }  // namespace drover::inline v1::cli

@@ -9,7 +9,6 @@
 namespace drover::inline v1::health {
 namespace {
 
-constexpr std::size_t kMostBusy = 5;
 constexpr double kBusyShare = 0.05;  // of one core, below which nobody is worth a line
 
 Maybe<double> scaled(const GpuSample& gpu, Metric metric, double factor) {
@@ -40,6 +39,9 @@ ProcessReport describe_process(const Sample& last, int pid, const ProcessTrack* 
     if (detail->inner_pid != 0) report.inner_pid = detail->inner_pid;
     const Job job = job_of(*detail);
     report.job = job.label;
+    report.rank = job.rank;
+    report.world_size = job.world_size;
+    report.job_group = job.wide_group;
     if (job.scheduler == "docker" || job.scheduler == "kubernetes") report.container = job.id;
   }
   if (track != nullptr && track->seen == last.at && track->measured) report.cpu_share = track->cpu_share;
@@ -74,14 +76,66 @@ std::vector<std::string> slow_reasons(const Reading& reasons) {
 std::string problem_of(const GpuSample& gpu) {
   if (!gpu.stuck_in.empty()) return "does not answer (in " + gpu.stuck_in + ")";
   const Reading& total = gpu[Metric::kMemoryTotal];
-  if (total.code == Reading::kGpuLost || total.code == Reading::kResetRequired) return total.why();
+  if (total.code == Reading::kGpuLost || total.code == Reading::kResetRequired || total.code == Reading::kAsleep)
+    return total.why();
   return {};
+}
+
+void add_logged_xids(GpuReport& report, const Sample& last, const GpuTrack& track) {
+  for (auto xid = track.logged.rbegin(); xid != track.logged.rend() && report.logged_xids.size() < kLoggedXids; ++xid) {
+    LoggedXidReport logged{xid->xid, std::max(0.0, last.at - xid->at), std::nullopt, xid->name};
+    if (xid->pid > 0) logged.pid = xid->pid;
+    report.logged_xids.push_back(std::move(logged));
+  }
+}
+
+void add_instances(GpuReport& report, const GpuSample& gpu) {
+  for (const GpuInstance& instance : gpu.instances) {
+    GpuInstanceReport part;
+    part.gpu_instance = instance.gpu_instance;
+    part.compute_instance = instance.compute_instance;
+    part.name = instance.name;
+    part.uuid = instance.uuid;
+    part.memory_total = whole(instance.memory_total);
+    part.memory_used = whole(instance.memory_used);
+    part.cores = {instance.cores.number(0.01), instance.cores.why()};
+    report.instances.push_back(std::move(part));
+  }
+}
+
+/// The processes on it, those with most memory first.
+void add_processes(GpuReport& report, const Sample& last, const GpuSample& gpu, const GpuTrack& track,
+                   const Tracker& tracker, Source& source) {
+  for (const GpuProcessRow& row : gpu.rows) {
+    const ProcessKey key = key_of(last.host, row.pid);
+    const HoldTrack* const hold = tracker.hold(gpu.uuid, key);
+    GpuProcessReport process;
+    process.process = describe_process(last, row.pid, tracker.process(key), source);
+    process.uses = uses_text(row.uses);
+    if (row.gpu_instance != GpuProcessRow::kNoInstance) {
+      process.gpu_instance = row.gpu_instance;
+      process.compute_instance = row.compute_instance;
+    }
+    process.memory_bytes = whole(row.memory);
+    const bool told = row.use_code == Reading::kOk;
+    const std::string why = !track.cannot_judge.empty() ? track.cannot_judge
+                            : told                      ? "not asked"
+                                                        : Reading{row.use_code, 0}.why();
+    process.cores = mean_of(hold != nullptr ? hold->cores : Spread(), why);
+    process.memory = mean_of(hold != nullptr ? hold->memory : Spread(), why);
+    report.processes.push_back(std::move(process));
+  }
+  std::stable_sort(report.processes.begin(), report.processes.end(),
+                   [](const GpuProcessReport& a, const GpuProcessReport& b) {
+                     return a.memory_bytes.value.value_or(0) > b.memory_bytes.value.value_or(0);
+                   });
 }
 
 GpuReport describe_gpu(const Sample& last, const GpuSample& gpu, const GpuTrack& track, const Tracker& tracker,
                        Source& source) {
   GpuReport report;
   report.index = gpu.index;
+  report.vendor = gpu.vendor;
   report.name = gpu.name;
   report.uuid = gpu.uuid;
   report.bus = gpu.bus;
@@ -99,29 +153,26 @@ GpuReport describe_gpu(const Sample& last, const GpuSample& gpu, const GpuTrack&
   report.ecc_uncorrected = whole(gpu[Metric::kEccUncorrected]);
   report.slowed_by = slow_reasons(gpu[Metric::kClockReasons]);
   report.xids.assign(track.xids.begin(), track.xids.end());
+  add_logged_xids(report, last, track);
   if (gpu[Metric::kMig].ok()) report.mig = gpu[Metric::kMig].value == 1;
-  for (const GpuProcessRow& row : gpu.rows) {
-    const ProcessKey key = key_of(last.host, row.pid);
-    const HoldTrack* const hold = tracker.hold(gpu.uuid, key);
-    GpuProcessReport process;
-    process.process = describe_process(last, row.pid, tracker.process(key), source);
-    process.uses = uses_text(row.uses);
-    process.memory_bytes = whole(row.memory);
-    const std::string why = track.cannot_judge.empty() ? "not asked" : track.cannot_judge;
-    process.cores = mean_of(hold != nullptr ? hold->cores : Spread(), why);
-    process.memory = mean_of(hold != nullptr ? hold->memory : Spread(), why);
-    report.processes.push_back(std::move(process));
-  }
-  std::stable_sort(report.processes.begin(), report.processes.end(),
-                   [](const GpuProcessReport& a, const GpuProcessReport& b) {
-                     return a.memory_bytes.value.value_or(0) > b.memory_bytes.value.value_or(0);
-                   });
+  add_instances(report, gpu);
+  report.occupancy = scaled(gpu, Metric::kOccupancy, 0.01);
+  report.tensor = scaled(gpu, Metric::kTensor, 0.01);
+  report.memory_traffic = scaled(gpu, Metric::kMemoryTraffic, 0.01);
+  add_processes(report, last, gpu, track, tracker, source);
   return report;
 }
 
 }  // namespace
 
 void describe_gpus(Report& report, const Sample& last, const Tracker& tracker, Source& source) {
+  int unseen = 0;
+  for (const GpuSample& gpu : last.driver.gpus) unseen = std::max(unseen, gpu.unseen);
+  if (unseen > 0) {
+    report.warnings.push_back(
+        std::to_string(unseen) +
+        " processes may not be looked at, and may be on AMD's and Intel's GPUs too; root sees them");
+  }
   for (const GpuSample& gpu : last.driver.gpus) {
     if (gpu.junk_rows > 0) {
       report.warnings.push_back("GPU " + std::to_string(gpu.index) + ": " + std::to_string(gpu.junk_rows) +
@@ -132,7 +183,24 @@ void describe_gpus(Report& report, const Sample& last, const Tracker& tracker, S
   }
 }
 
-void describe_processes(Report& report, const Sample& first, Sample& last, Source& source) {
+void describe_own_place(Report& report, const std::vector<std::string>& environment) {
+  ProcessDetail own;
+  report.node = report.host;
+  for (const std::string& variable : environment) {
+    const std::size_t equals = variable.find('=');
+    if (equals == variable.npos) continue;
+    const std::string name = variable.substr(0, equals), value = variable.substr(equals + 1);
+    if (name == "SLURMD_NODENAME" && !value.empty()) report.node = value;
+    const std::vector<std::string>& known = job_variables();
+    if (std::find(known.begin(), known.end(), name) != known.end()) own.environment[name] = value;
+  }
+  const Job job = job_of(own);
+  report.rank = job.rank;
+  report.world_size = job.world_size;
+  report.job = job.label;
+}
+
+void describe_processes(Report& report, const Sample& first, Sample& last, Source& source, std::size_t most_busy) {
   report.processes = last.host.processes.size();
   struct Busy {
     int pid;
@@ -151,7 +219,7 @@ void describe_processes(Report& report, const Sample& first, Sample& last, Sourc
     if (share >= kBusyShare) busy.push_back({process.pid, share});
   }
   std::stable_sort(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) { return a.share > b.share; });
-  if (busy.size() > kMostBusy) busy.resize(kMostBusy);
+  if (busy.size() > most_busy) busy.resize(most_busy);
   std::set<int> pids;
   for (const Busy& one : busy) pids.insert(one.pid);
   source.describe_processes(last, pids);

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <optional>
 
 #include "drover/base/errors.h"
 #include "drover/health/history.h"
 #include "drover/health/rules/rules.h"
 #include "drover/health/scenario/scenario_source.h"
+#include "drover/os/self.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -65,19 +67,44 @@ void describe_driver(Report& report, const DriverSample& driver) {
   if (driver.cuda > 0)
     report.driver.cuda = std::to_string(driver.cuda / 1000) + "." + std::to_string(driver.cuda % 1000 / 10);
   report.driver.problem = driver.problem;
+  report.driver.log_problem = driver.log_problem;
   if (!driver.problem.empty()) report.warnings.push_back(driver.problem);
 }
 
 }  // namespace
 
-Report run_inspection(Source& source, const Thresholds& limits, const EngineOptions& options) {
+Report conclude(Source& source, const Thresholds& limits, Tracker& tracker, const Looks& looks) {
   Report report;
-  report.once = options.window_s <= 0;
+  Sample& last = looks.last;
+  report.once = looks.once;
   report.container = source.container();
   report.unknown_counts = limits[Limit::kUnknownExit] != 0;
+  report.samples = looks.count;
+  report.window_s = looks.window_s;
+  const HolderScan holders = wants_holders(last, tracker) ? looks.holders(last) : HolderScan();
+
+  source.describe(report, looks.first, last, last.at - looks.first.at);
+  describe_driver(report, last.driver);
+  describe_processes(report, looks.first, last, source, looks.most_busy);
+  describe_gpus(report, last, tracker, source);
+  const Scene scene{
+      last,        tracker,          holders,         limits,
+      report.once, report.container, report.window_s, [&](std::uint32_t uid) { return source.user(uid); }};
+  report.findings = judge(scene);
+  judge_host(report, limits, report.findings);
+  std::stable_sort(report.findings.begin(), report.findings.end(), before);
+  for (const LimitInfo& info : Thresholds::table()) report.limits.push_back(limits.text(info.limit));
+  mark_reported(tracker, report.findings);
+  return report;
+}
+
+Report run_inspection(Source& source, const Thresholds& limits, const EngineOptions& options) {
+  const bool once = options.window_s <= 0;
+  const bool container = source.container();
   Tracker tracker(limits);
   std::optional<History> history;
-  if (!options.history.empty()) history.emplace(options.history, source.boot(), tracker);
+  GpuSeries series;
+  if (!options.history.empty()) history.emplace(options.history, source.boot(), tracker, series);
 
   const double interval = interval_of(options);
   const int count =
@@ -88,27 +115,24 @@ Report run_inspection(Source& source, const Thresholds& limits, const EngineOpti
   const double begin = source.now();
   for (int i = 0; i < count; ++i) {
     source.wait(begin + i * interval);
-    last = source.sample(tracker.watched(), !report.once || i + 1 == count);
-    tracker.add(last, report.container, exists);
+    last = source.sample(tracker.watched(), !once || i + 1 == count);
+    tracker.add(last, container, exists);
+    add_points(series, last, std::max(1.0, options.window_s / kSeriesPoints));
     if (!first) first = last;
   }
-  report.samples = count;
-  report.window_s = last.at - first->at;
-  const HolderScan holders = wants_holders(last, tracker) ? source.holders(last) : HolderScan();
-
-  source.describe(report, *first, last, report.window_s);
-  describe_driver(report, last.driver);
-  describe_processes(report, *first, last, source);
-  describe_gpus(report, last, tracker, source);
-  const Scene scene{
-      last,        tracker,          holders,         limits,
-      report.once, report.container, report.window_s, [&](std::uint32_t uid) { return source.user(uid); }};
-  report.findings = judge(scene);
-  judge_host(report, limits, report.findings);
-  std::stable_sort(report.findings.begin(), report.findings.end(), before);
-  for (const LimitInfo& info : Thresholds::table()) report.limits.push_back(limits.text(info.limit));
-  mark_reported(tracker, report.findings);
-  if (history) history->save(tracker, last.at);
+  Report report = conclude(source, limits, tracker,
+                           {.first = *first,
+                            .last = last,
+                            .count = count,
+                            .window_s = last.at - first->at,
+                            .once = once,
+                            .holders = [&](Sample& sample) { return source.holders(sample); }});
+  describe_series(report, series, last.at);
+  try {
+    if (history) history->save(tracker, series, last.at);
+  } catch (const std::exception& error) {  // what was found is worth more
+    report.warnings.push_back(std::string("this look does not add to the history: ") + error.what());
+  }
   return report;
 }
 
@@ -125,7 +149,7 @@ Report play(const Scenario& scenario, const std::vector<std::string>& set) {
                         {.window_s = scenario.window(), .interval_s = 0, .history = {}});
 }
 
-Report inspect(const InspectOptions& options) {
+void check(const InspectOptions& options) {
   const double window = options.window.count(), interval = options.interval.count();
   if (!(window >= 0 && window <= 7 * 86'400)) throw InvalidArgument("inspect: the window must be from 0 s to 7 days");
   if (!(interval >= 0 && interval <= 3600) || (interval > 0 && interval < 0.05)) {
@@ -134,17 +158,27 @@ Report inspect(const InspectOptions& options) {
   if (!(options.deadline.count() >= 0.1 && options.deadline.count() <= 25)) {
     throw InvalidArgument("inspect: the deadline of the driver must be from 0.1 s to 25 s");
   }
-  if (!options.demo.empty()) {
-    for (const Situation& situation : situations()) {
-      if (options.demo == situation.name) return play(Scenario::parse(situation.name, situation.text), options.set);
-    }
-    throw InvalidArgument("there is no situation '" + options.demo + "'; --demo list shows all");
+}
+
+Scenario demo_scenario(const std::string& name) {
+  for (const Situation& situation : situations()) {
+    if (name == situation.name) return Scenario::parse(situation.name, situation.text);
   }
+  throw InvalidArgument("there is no situation '" + name + "'; --demo list shows all");
+}
+
+Report inspect(const InspectOptions& options) {
+  check(options);
+  if (!options.demo.empty()) return play(demo_scenario(options.demo), options.set);
   Thresholds limits;
   for (const std::string& assignment : options.set) limits.set(assignment);
   limits.set(Limit::kR1Call, options.deadline.count());
   const auto source = system_source({.root = options.root, .deadline = options.deadline, .wake = options.wake});
-  return run_inspection(*source, limits, {.window_s = window, .interval_s = interval, .history = options.history});
+  Report report = run_inspection(
+      *source, limits,
+      {.window_s = options.window.count(), .interval_s = options.interval.count(), .history = options.history});
+  describe_own_place(report, os::environment());
+  return report;
 }
 
 std::vector<Demo> demos() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <functional>
+
 #include "drover/health/health.h"
 #include "drover/health/rules/tracker.h"
 #include "drover/health/scenario/scenario.h"
@@ -17,6 +20,23 @@ struct EngineOptions {
 /// Looks through `source` for the window, judges, and reports. Throws what the history throws. One thread at a time.
 Report run_inspection(Source& source, const Thresholds& limits, const EngineOptions& options);
 
+/// What a report is made of, beside what the tracker remembers.
+struct Looks {
+  const Sample& first;  ///< CPU use is what happened between this and `last`
+  Sample& last;         ///< the tracker has it already
+  int count = 0;
+  double window_s = 0;                              ///< from the first look of all
+  bool once = true;                                 ///< a single look
+  std::size_t most_busy = 5;                        ///< processes that are listed for their CPU use alone
+  std::function<HolderScan(Sample&)> holders = {};  ///< asked when somebody holds memory that nobody accounts for
+};
+/// Judges, and reports.
+Report conclude(Source& source, const Thresholds& limits, Tracker& tracker, const Looks& looks);
+
+/// Throws InvalidArgument for times that cannot mean anything.
+void check(const InspectOptions& options);
+/// A shipped situation by name; throws InvalidArgument when there is none.
+Scenario demo_scenario(const std::string& name);
 /// The limits of a situation: the defaults, what its text sets, and `set` over it.
 Thresholds limits_of(const Scenario& scenario, const std::vector<std::string>& set);
 
@@ -25,6 +45,9 @@ Report play(const Scenario& scenario, const std::vector<std::string>& set = {});
 
 /// Fills in the GPUs and processes of a report from the last look and what is remembered. `first` gives CPU use.
 void describe_gpus(Report& report, const Sample& last, const Tracker& tracker, Source& source);
-void describe_processes(Report& report, const Sample& first, Sample& last, Source& source);
+void describe_processes(Report& report, const Sample& first, Sample& last, Source& source, std::size_t most_busy);
+
+/// Which node this is, and which rank of which job the inspection itself is, by its own environment (NAME=value). Pure.
+void describe_own_place(Report& report, const std::vector<std::string>& environment);
 
 }  // namespace drover::inline v1::health

@@ -24,8 +24,8 @@ struct InspectOptions {
 /// signalled, nothing is changed but the history file. Blocks for the window, and at most `deadline` longer when the
 /// GPU driver hangs: the driver is called in a process of its own, started from this program's image, which is left
 /// behind if it never comes back. Thread-safe. Throws InvalidArgument for options that cannot mean anything,
-/// std::system_error when the history cannot be written; what the machine does not tell is
-/// not an error but a reason in the report.
+/// and for a history that is there and is no regular file; what the machine does not tell is
+/// not an error but a reason in the report, and neither is a history that cannot be written.
 Report inspect(const InspectOptions& options = {});
 
 /// The situations that `demo` can play: name and one line of text each.

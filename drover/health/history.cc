@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 #include "drover/os/file_system.h"
 #include "drover/os/host_files.h"
@@ -119,11 +120,49 @@ void read_gpu(Words words, Tracker& tracker) {
   if (words.good()) tracker.gpus()[gpu] = track;
 }
 
+/// What is not known is "-".
+template <class T>
+std::string optional_text(const std::optional<T>& value) {
+  if constexpr (std::is_integral_v<T>) return value ? " " + std::to_string(*value) : " -";
+  return value ? number(static_cast<double>(*value)) : " -";
+}
+
+std::optional<double> read_optional(Words& words, double most) {
+  const std::string_view word = words.next();
+  if (word == "-") return std::nullopt;
+  const double value = Words(word).real();
+  return value >= 0 && value <= most ? std::optional(value) : std::nullopt;
+}
+
+/// Points that are not in order of time, or more than there should be, are left out.
+void read_point(Words words, GpuSeries& series) {
+  constexpr std::size_t kMostGpus = 1024;
+  constexpr double kMostBytes = 1e15, kMostWatts = 1e5;
+  const std::string gpu(words.next());
+  GpuPoint point;
+  point.at = words.time();
+  point.cores = read_optional(words, 1);
+  if (const auto bytes = read_optional(words, kMostBytes)) point.memory_used = static_cast<std::uint64_t>(*bytes);
+  point.power_w = read_optional(words, kMostWatts);
+  if (!words.good() || (series.size() >= kMostGpus && series.count(gpu) == 0)) return;
+  std::vector<GpuPoint>& points = series[gpu];
+  if (points.size() < kSeriesPoints && (points.empty() || points.back().at < point.at)) points.push_back(point);
+}
+
+std::string series_text(const std::string& gpu, const std::vector<GpuPoint>& points) {
+  std::string text;
+  for (const GpuPoint& point : points) {
+    text += "point " + gpu + time_text(point.at) + optional_text(point.cores) + optional_text(point.memory_used) +
+            optional_text(point.power_w) + "\n";
+  }
+  return text;
+}
+
 bool is_word(const std::string& text) { return !text.empty() && text.find_first_of(" \t\n") == text.npos; }
 
 }  // namespace
 
-std::string history_text(const Tracker& tracker, const std::string& boot, double now) {
+std::string history_text(const Tracker& tracker, const std::string& boot, double now, const GpuSeries& series) {
   std::string text = std::string(kHeading) + " " + boot + time_text(now) + "\n";
   for (const auto& [key, track] : tracker.processes()) {
     text += "process" + text_of(key) + time_text(track.seen) + number(track.cpu_seconds) + " " +
@@ -143,10 +182,13 @@ std::string history_text(const Tracker& tracker, const std::string& boot, double
     text += "gpu " + uuid + time_text(track.seen) + number(track.energy_j) + number(track.idle_power_w) +
             number(track.nvlink_bytes) + text_of(track.unattributed) + "\n";
   }
+  for (const auto& [uuid, points] : series) {
+    if (is_word(uuid)) text += series_text(uuid, points);
+  }
   return text + "end\n";
 }
 
-void read_history(std::string_view text, const std::string& boot, Tracker& tracker) {
+void read_history(std::string_view text, const std::string& boot, Tracker& tracker, GpuSeries* series) {
   std::string_view heading = os::take_line(text);
   if (heading.substr(0, kHeading.size()) != kHeading) return;
   heading.remove_prefix(kHeading.size());
@@ -157,17 +199,19 @@ void read_history(std::string_view text, const std::string& boot, Tracker& track
     if (kind == "process") read_process(Words(line), tracker);
     if (kind == "hold") read_hold(Words(line), tracker);
     if (kind == "gpu") read_gpu(Words(line), tracker);
+    if (kind == "point" && series != nullptr) read_point(Words(line), *series);
   }
 }
 
-History::History(std::string path, std::string boot, Tracker& tracker)
+History::History(std::string path, std::string boot, Tracker& tracker, GpuSeries& series)
     : path_(std::move(path)), boot_(std::move(boot)) {
+  os::check_replaceable(path_);  // a pipe would keep the reader waiting
   const auto text = os::read_small_file(path_, kMostHistory);
-  if (text) read_history(*text, boot_, tracker);
+  if (text) read_history(*text, boot_, tracker, &series);
 }
 
-void History::save(const Tracker& tracker, double now) const {
-  static_cast<void>(os::replace_file(path_, history_text(tracker, boot_, now)));  // or another run did
+void History::save(const Tracker& tracker, const GpuSeries& series, double now) const {
+  static_cast<void>(os::replace_file(path_, history_text(tracker, boot_, now, series)));  // or another run did
 }
 
 }  // namespace drover::inline v1::health

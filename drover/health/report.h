@@ -17,8 +17,9 @@ enum class Confidence { kNone, kLow, kMedium, kHigh };
 const char* to_text(Severity severity) noexcept;
 const char* to_text(Confidence confidence) noexcept;
 
-/// The rules; kG0 is the gate "cannot judge", kHost are findings about CPUs and memory.
-enum class Rule { kG0, kR1, kR2, kR3, kR4, kR5, kR6, kR7, kR8, kR9, kHost };
+/// The rules; kG0 is the gate "cannot judge", kHost are findings about CPUs and memory, kRanks compares the ranks of a
+/// job over many nodes (merge.h).
+enum class Rule { kG0, kR1, kR2, kR3, kR4, kR5, kR6, kR7, kR8, kR9, kHost, kRanks };
 const char* to_text(Rule rule) noexcept;
 
 /// A value, or the reason why there is none.
@@ -37,6 +38,7 @@ struct Finding {
   Severity severity = Severity::kInfo;
   Confidence confidence = Confidence::kNone;
   std::string verdict;     ///< "SPINNING, NO PROGRESS"
+  std::string node;        ///< in a merged report only
   std::optional<int> gpu;  ///< index
   std::string gpu_uuid;
   std::optional<int> pid;
@@ -86,17 +88,45 @@ struct ProcessReport {
   char state = '?';  ///< as in ps; '-': it is not there
   std::optional<double> age_s;
   std::optional<double> cpu_share;  ///< of one core, with all its descendants, over the interval
+  std::optional<int> rank, world_size;
+  std::string job_group;  ///< equal for the ranks of one job on all nodes; empty: no rank, or nothing tells
 };
 
 struct GpuProcessReport {
   ProcessReport process;
   std::string uses;  ///< "C", "G", "M" (compute, graphics, MPS client) or several
+  std::optional<std::uint32_t> gpu_instance, compute_instance;  ///< of MIG
   Maybe<std::uint64_t> memory_bytes;
   Maybe<double> cores, memory;  ///< shares of the GPU, the mean over the samples
 };
 
+/// One point of a GPU's past.
+struct GpuPoint {
+  double at = 0;  ///< seconds: in a report since 1970, in the history since boot
+  std::optional<double> cores = {};
+  std::optional<std::uint64_t> memory_used = {};
+  std::optional<double> power_w = {};
+};
+
+/// An Xid in the kernel's log since boot.
+struct LoggedXidReport {
+  std::uint64_t xid = 0;
+  double age_s = 0;
+  std::optional<int> pid;
+  std::string name;  ///< of the process
+};
+
+/// A part of a GPU that is divided (MIG).
+struct GpuInstanceReport {
+  std::uint32_t gpu_instance = 0, compute_instance = 0;
+  std::string name, uuid;
+  Maybe<std::uint64_t> memory_total, memory_used;
+  Maybe<double> cores;  ///< busy share at the last look
+};
+
 struct GpuReport {
   int index = 0;
+  std::string vendor;  ///< "nvidia", "amd", "intel"
   std::string name, uuid, bus;
   std::string problem;  ///< why there is nothing more to say: "does not answer (in nvmlDeviceGetPowerUsage)"
   Maybe<std::uint64_t> memory_total, memory_used, memory_reserved;
@@ -105,18 +135,33 @@ struct GpuReport {
   Maybe<std::uint64_t> ecc_uncorrected;
   std::vector<std::string> slowed_by;  ///< why the clocks are lower than they could be
   std::vector<std::uint64_t> xids;
+  std::vector<LoggedXidReport> logged_xids;  ///< the newest first, at most kLoggedXids
   std::optional<bool> mig;
+  std::vector<GpuInstanceReport> instances;
+  Maybe<double> occupancy, tensor, memory_traffic;  ///< of Hopper and later: shares, at the last look
   std::vector<GpuProcessReport> processes;
+  std::vector<GpuPoint> series;  ///< of this window and of the history, ascending, at most kSeriesPoints
 };
+
+constexpr std::size_t kLoggedXids = 20;
 
 struct DriverReport {
   std::string state;  ///< "ok", "no_gpu", "not_answering" ...
   std::string version, cuda, problem;
+  std::string log_problem = {};  ///< why the kernel's log was not read for Xids; empty: it was, or there was no need
 };
+
+/// 2 with a critical finding, 1 with a warning, 3 when nothing is worse but something could not be judged, else 0.
+int exit_code_of(const std::vector<Finding>& findings, bool unknown_counts) noexcept;
+/// "WARNING: GPU 3 IDLE ... (and 2 notes)": the first finding, and how many others there are. For a code that is not 0.
+std::string verdict_of(const std::vector<Finding>& findings, int code);
 
 /// The whole. Lists are in a stable order: findings the worst first, GPUs by index, processes by memory.
 struct Report {
   std::string host, kernel;
+  std::string node;                     ///< its name in the cluster: Slurm's, else the host's
+  std::optional<int> rank, world_size;  ///< of the inspection itself, under srun or mpirun
+  std::string job;
   double unix_time = 0;
   double window_s = 0;  ///< what was really watched
   int samples = 0;

@@ -82,27 +82,58 @@ Json to_json(const ProcessReport& process) {
           {"state", process.state == '-' ? Json(nullptr) : Json(std::string(1, process.state))},
           {"start_ticks", or_null(process.start_ticks)},
           {"age_s", or_null(process.age_s)},
-          {"cpu_share", or_null(process.cpu_share)}};
+          {"cpu_share", or_null(process.cpu_share)},
+          {"rank", or_null(process.rank)},
+          {"world_size", or_null(process.world_size)},
+          {"job_group", or_null(process.job_group)}};
 }
 
 Json to_json(const GpuProcessReport& process) {
   Json json = to_json(process.process);
   json["uses"] = process.uses;
+  json["gpu_instance"] = or_null(process.gpu_instance);
+  json["compute_instance"] = or_null(process.compute_instance);
   put(json, "memory_bytes", process.memory_bytes);
   put(json, "cores_share", process.cores);
   put(json, "memory_share", process.memory);
   return json;
 }
 
+/// A column for each quantity: shorter than an object for each point.
+Json to_json(const std::vector<GpuPoint>& series) {
+  if (series.empty()) return nullptr;
+  Json json{{"unix_time", Json::array()},
+            {"cores_share", Json::array()},
+            {"memory_used_bytes", Json::array()},
+            {"power_w", Json::array()}};
+  for (const GpuPoint& point : series) {
+    json["unix_time"].push_back(point.at);
+    json["cores_share"].push_back(or_null(point.cores));
+    json["memory_used_bytes"].push_back(or_null(point.memory_used));
+    json["power_w"].push_back(or_null(point.power_w));
+  }
+  return json;
+}
+
+Json to_json(const LoggedXidReport& xid) {
+  return {{"xid", xid.xid}, {"age_s", xid.age_s}, {"pid", or_null(xid.pid)}, {"name", or_null(xid.name)}};
+}
+
+Json to_json(const GpuInstanceReport& instance) {
+  Json json{{"gpu_instance", instance.gpu_instance},
+            {"compute_instance", instance.compute_instance},
+            {"name", or_null(instance.name)},
+            {"uuid", or_null(instance.uuid)}};
+  put(json, "memory_total_bytes", instance.memory_total);
+  put(json, "memory_used_bytes", instance.memory_used);
+  put(json, "cores_share", instance.cores);
+  return json;
+}
+
 Json to_json(const GpuReport& gpu) {
-  Json json{{"index", gpu.index},
-            {"name", or_null(gpu.name)},
-            {"uuid", or_null(gpu.uuid)},
-            {"bus", or_null(gpu.bus)},
-            {"problem", or_null(gpu.problem)},
-            {"mig", or_null(gpu.mig)},
-            {"slowed_by", gpu.slowed_by},
-            {"xids", gpu.xids}};
+  Json json{{"index", gpu.index},        {"vendor", or_null(gpu.vendor)}, {"name", or_null(gpu.name)},
+            {"uuid", or_null(gpu.uuid)}, {"bus", or_null(gpu.bus)},       {"problem", or_null(gpu.problem)},
+            {"mig", or_null(gpu.mig)},   {"slowed_by", gpu.slowed_by},    {"xids", gpu.xids}};
   put(json, "memory_total_bytes", gpu.memory_total);
   put(json, "memory_used_bytes", gpu.memory_used);
   put(json, "memory_reserved_bytes", gpu.memory_reserved);
@@ -114,6 +145,14 @@ Json to_json(const GpuReport& gpu) {
   put(json, "clock_mhz", gpu.clock_mhz);
   put(json, "clock_memory_mhz", gpu.clock_memory_mhz);
   put(json, "ecc_uncorrected", gpu.ecc_uncorrected);
+  put(json, "occupancy_share", gpu.occupancy);
+  put(json, "tensor_share", gpu.tensor);
+  put(json, "memory_traffic_share", gpu.memory_traffic);
+  json["logged_xids"] = Json::array();
+  for (const LoggedXidReport& xid : gpu.logged_xids) json["logged_xids"].push_back(to_json(xid));
+  json["instances"] = Json::array();
+  for (const GpuInstanceReport& instance : gpu.instances) json["instances"].push_back(to_json(instance));
+  json["series"] = to_json(gpu.series);
   json["processes"] = Json::array();
   for (const GpuProcessReport& process : gpu.processes) json["processes"].push_back(to_json(process));
   return json;
@@ -124,6 +163,7 @@ Json to_json(const Finding& finding) {
           {"severity", to_text(finding.severity)},
           {"confidence", to_text(finding.confidence)},
           {"verdict", finding.verdict},
+          {"node", or_null(finding.node)},
           {"gpu", or_null(finding.gpu)},
           {"gpu_uuid", or_null(finding.gpu_uuid)},
           {"pid", or_null(finding.pid)},
@@ -145,13 +185,19 @@ Json states_of(const Report& report) {
   return json;
 }
 
-}  // namespace
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', true, Json::error_handler_t::replace) + "\n";
+}
 
-std::string to_json(const Report& report) {
+Json to_json_value(const Report& report) {
   Json json{{"schema", "drover.inspect"},
             {"version", kReportVersion},
             {"host", or_null(report.host)},
             {"kernel", or_null(report.kernel)},
+            {"node", or_null(report.node)},
+            {"rank", or_null(report.rank)},
+            {"world_size", or_null(report.world_size)},
+            {"job", or_null(report.job)},
             {"unix_time", report.unix_time},
             {"window_s", report.window_s},
             {"samples", report.samples},
@@ -170,14 +216,77 @@ std::string to_json(const Report& report) {
              {{"state", report.driver.state},
               {"version", or_null(report.driver.version)},
               {"cuda", or_null(report.driver.cuda)},
-              {"problem", or_null(report.driver.problem)}}},
+              {"problem", or_null(report.driver.problem)},
+              {"log_problem", or_null(report.driver.log_problem)}}},
             {"gpus", Json::array()},
             {"warnings", report.warnings},
             {"limits", report.limits}};
   for (const Finding& finding : report.findings) json["findings"].push_back(to_json(finding));
   for (const ProcessReport& process : report.busiest) json["busiest"].push_back(to_json(process));
   for (const GpuReport& gpu : report.gpus) json["gpus"].push_back(to_json(gpu));
-  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return json;
+}
+
+Json to_json(const MergedNode& node) {
+  Json json{{"name", node.name},
+            {"place", or_null(node.place)},
+            {"problem", or_null(node.problem)},
+            {"exit_code", node.report ? Json(node.report->exit_code()) : Json(nullptr)},
+            {"verdict", node.report ? Json(node.report->verdict()) : Json(nullptr)}};
+  json["report"] = node.report ? to_json_value(*node.report) : Json(nullptr);
+  return json;
+}
+
+Json to_json(const UserRow& user) {
+  return {{"user", or_null(user.user)},
+          {"nodes", user.nodes},
+          {"gpus", user.gpus},
+          {"processes", user.processes},
+          {"memory_bytes", user.memory_bytes},
+          {"busy_gpus", user.busy_gpus},
+          {"held_gpu_hours", or_null(user.held_gpu_hours)}};
+}
+
+Json to_json(const JobRank& rank) {
+  return {{"rank", rank.rank},
+          {"node", rank.node},
+          {"pid", rank.pid},
+          {"gpu", or_null(rank.gpu)},
+          {"does", to_text(rank.does)},
+          {"verdict", or_null(rank.verdict)},
+          {"cores_share", or_null(rank.cores)},
+          {"power_w", or_null(rank.power_w)}};
+}
+
+Json to_json(const JobRow& job) {
+  Json json{{"job", job.label},
+            {"user", or_null(job.user)},
+            {"world_size", or_null(job.world_size)},
+            {"not_compared", or_null(job.not_compared)},
+            {"ranks", Json::array()}};
+  for (const JobRank& rank : job.ranks) json["ranks"].push_back(to_json(rank));
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const Report& report, int indent) { return dump(to_json_value(report), indent); }
+
+std::string to_json(const MergedReport& merged, int indent) {
+  Json json{{"schema", "drover.inspect.merged"},
+            {"version", kMergedVersion},
+            {"unix_time", merged.unix_time},
+            {"exit_code", merged.exit_code()},
+            {"verdict", merged.verdict()},
+            {"findings", Json::array()},
+            {"jobs", Json::array()},
+            {"users", Json::array()},
+            {"nodes", Json::array()}};
+  for (const Finding& finding : merged.findings) json["findings"].push_back(to_json(finding));
+  for (const JobRow& job : merged.jobs) json["jobs"].push_back(to_json(job));
+  for (const UserRow& user : merged.users) json["users"].push_back(to_json(user));
+  for (const MergedNode& node : merged.nodes) json["nodes"].push_back(to_json(node));
+  return dump(json, indent);
 }
 
 }  // namespace drover::inline v1::health

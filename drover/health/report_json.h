@@ -3,16 +3,19 @@
 
 #include <string>
 
+#include "drover/health/merge.h"
 #include "drover/health/report.h"
 
 namespace drover::inline v1::health {
 
-/// The version of the format that docs/inspect_schema.md describes. It grows when something is renamed, removed or
+/// The versions of the formats that docs/inspect_schema.md describes. They grow when something is renamed, removed or
 /// changes its meaning; new members may come at any time.
 inline constexpr int kReportVersion = 1;
+inline constexpr int kMergedVersion = 1;
 
-/// The report as one JSON object, indented, in ASCII. What is not known is null, and NAME_reason says why. Text that is
-/// no UTF-8 has its bytes replaced. Pure.
-std::string to_json(const Report& report);
+/// The report as one JSON object, in ASCII. What is not known is null, and NAME_reason says why. Text that is
+/// no UTF-8 has its bytes replaced. `indent`: blanks of each level, -1 for all in one line. Pure.
+std::string to_json(const Report& report, int indent = 2);
+std::string to_json(const MergedReport& merged, int indent = 2);
 
 }  // namespace drover::inline v1::health

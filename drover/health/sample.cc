@@ -14,6 +14,16 @@ std::string Reading::why() const {
     case kNoValue:
     case kNotSupported:
       return "not supported by this GPU or driver";
+    case kAsleep:
+      return "the GPU is powered down, and was left so (--wake)";
+    case kOneLook:
+      return "needs a second look";
+    case kUntold:
+      return "the GPU works, and its driver does not tell for which process";
+    case kMig:
+      return "not available under MIG";
+    case kMachineMemory:
+      return "it uses the machine's memory";
     case kNoPermission:
       return "needs root";
     case kNotFound:
@@ -30,29 +40,19 @@ std::string Reading::why() const {
 }
 
 const char* metric_name(Metric metric) noexcept {
-  static constexpr std::array<const char*, kMetrics> kNames = {"memory_total_bytes",
-                                                               "memory_used_bytes",
-                                                               "memory_reserved_bytes",
-                                                               "util_cores_percent",
-                                                               "util_memory_percent",
-                                                               "power_mw",
-                                                               "power_limit_mw",
-                                                               "energy_mj",
-                                                               "temperature_c",
-                                                               "clock_cores_mhz",
-                                                               "clock_memory_mhz",
-                                                               "clock_reasons",
-                                                               "pcie_send_kbs",
-                                                               "pcie_receive_kbs",
-                                                               "pcie_replays",
-                                                               "nvlink_send_kib",
-                                                               "nvlink_receive_kib",
-                                                               "ecc_uncorrected",
-                                                               "remap_pending",
-                                                               "remap_failed",
-                                                               "recovery_action",
-                                                               "mig",
-                                                               "minor"};
+  static constexpr std::array<const char*, kMetrics> kNames = {"memory_total_bytes",     "memory_used_bytes",
+                                                               "memory_reserved_bytes",  "util_cores_percent",
+                                                               "util_memory_percent",    "power_mw",
+                                                               "power_limit_mw",         "energy_mj",
+                                                               "temperature_c",          "clock_cores_mhz",
+                                                               "clock_memory_mhz",       "clock_reasons",
+                                                               "pcie_send_kbs",          "pcie_receive_kbs",
+                                                               "pcie_replays",           "nvlink_send_kib",
+                                                               "nvlink_receive_kib",     "ecc_uncorrected",
+                                                               "remap_pending",          "remap_failed",
+                                                               "recovery_action",        "mig",
+                                                               "occupancy_percent",      "tensor_percent",
+                                                               "memory_traffic_percent", "minor"};
   return kNames[static_cast<std::size_t>(metric)];
 }
 
@@ -80,6 +80,8 @@ const std::vector<std::string>& job_variables() {
                                                  "SLURM_STEP_NUM_TASKS",
                                                  "OMPI_COMM_WORLD_RANK",
                                                  "PMI_RANK",
+                                                 "PMI_SIZE",
+                                                 "PMIX_NAMESPACE",
                                                  "OMPI_COMM_WORLD_SIZE",
                                                  "OMPI_COMM_WORLD_LOCAL_SIZE",
                                                  "TORCHELASTIC_RUN_ID",

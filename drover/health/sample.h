@@ -1,98 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "drover/health/gpu_sample.h"
+
 /// What one look at the machine gives: facts as the kernel and the driver tell them, no judgement. Values.
 namespace drover::inline v1::health {
 
-/// The answer to one question to the driver. The codes are NVML's; negative ones are ours.
-struct Reading {
-  static constexpr int kOk = 0, kNotSupported = 3, kNoPermission = 4, kNotFound = 6, kTooSmall = 7, kTimeout = 10,
-                       kNoFunction = 13, kGpuLost = 15, kResetRequired = 16;
-  static constexpr int kNotAsked = -1, kNoValue = -2;  ///< never asked; the driver said "not available" by a value
-
-  int code = kNotAsked;
-  std::uint64_t value = 0;
-
-  bool ok() const noexcept { return code == kOk; }
-  std::optional<double> number(double factor = 1) const {
-    return ok() ? std::optional(static_cast<double>(value) * factor) : std::nullopt;
-  }
-  /// Why there is no value, for people: "not supported by this GPU or driver". Empty when there is one.
-  std::string why() const;
-};
-
-/// What is asked of each GPU. Percentages are 0 to 100; the other units are in the names.
-enum class Metric {
-  kMemoryTotal,  ///< bytes
-  kMemoryUsed,   ///< without what the driver keeps for itself, when kMemoryReserved is known; else with it
-  kMemoryReserved,
-  kUtilCores,
-  kUtilMemory,
-  kPowerMilliwatts,
-  kPowerLimitMilliwatts,
-  kEnergyMillijoules,
-  kTemperature,
-  kClockCoresMhz,
-  kClockMemoryMhz,
-  kClockReasons,
-  kPcieSendKilobytes,  ///< a second
-  kPcieReceiveKilobytes,
-  kPcieReplays,
-  kNvlinkSendKib,
-  kNvlinkReceiveKib,
-  kEccUncorrected,
-  kRemapPending,
-  kRemapFailed,
-  kRecoveryAction,
-  kMig,
-  kMinor,
-  kCount
-};
-inline constexpr std::size_t kMetrics = static_cast<std::size_t>(Metric::kCount);
-const char* metric_name(Metric metric) noexcept;
-
-/// How a process uses a GPU. One process may do several.
-enum : std::uint32_t { kUsesCompute = 1, kUsesGraphics = 2, kUsesMps = 4 };
-
-/// A row of the driver's lists.
-struct GpuProcessRow {
-  int pid = 0;
-  std::uint32_t uses = 0;
-  Reading memory;  ///< bytes
-};
-
-/// A row of the driver's list of processes that did something lately.
-struct GpuActivityRow {
-  int pid = 0;
-  std::uint32_t cores = 0, memory = 0;  ///< percent, the most of all rows of this process
-};
-
-struct GpuSample {
-  int index = 0;
-  std::string name, uuid, bus;
-  std::array<Reading, kMetrics> readings{};
-  Reading processes;  ///< whether `rows` can be trusted
-  Reading activity;   ///< whether `active` can be trusted; kNotFound: nobody did anything
-  std::vector<GpuProcessRow> rows;
-  std::vector<GpuActivityRow> active;
-  std::vector<std::uint64_t> xids;  ///< that arrived since the last look
-  std::uint32_t junk_rows = 0;      ///< rows of the driver that made no sense
-  std::uint32_t row_bytes = 0;      ///< size of the driver's rows, 0: not known
-  std::string stuck_in;             ///< the call that did not come back; all else is as it was before, or empty
-
-  const Reading& operator[](Metric metric) const noexcept { return readings[static_cast<std::size_t>(metric)]; }
-  Reading& operator[](Metric metric) noexcept { return readings[static_cast<std::size_t>(metric)]; }
-};
-
-/// What became of the driver as a whole.
+/// What became of NVIDIA's driver as a whole.
 enum class DriverState {
   kNoGpu,  ///< there is no NVIDIA device here
   kOk,
@@ -111,7 +31,9 @@ struct DriverSample {
   std::string version, problem;  ///< problem: one sentence with what to do; empty for kOk
   int cuda = 0;                  ///< 12040 for 12.4; 0: not known
   bool uninterruptible = false;  ///< kNotAnswering: who asked it is in uninterruptible sleep
-  std::vector<GpuSample> gpus;
+  std::vector<GpuSample> gpus;   ///< NVIDIA's first, then those of other vendors, which this state is not about
+  std::vector<LoggedXid> logged_elsewhere;  ///< of GPUs that the driver does not list (any more)
+  std::string log_problem;                  ///< why the kernel's log was not read; empty: it was
 };
 
 /// /proc/PID/stat: of every process.
@@ -149,7 +71,8 @@ struct ProcessDetail {
 struct Holder {
   int pid = 0;
   std::vector<int> minors;
-  bool control_only = false;  ///< nvidiactl or nvidia-uvm, but no GPU
+  bool control_only = false;       ///< nvidiactl, nvidia-uvm or kfd, but no GPU
+  std::vector<int> render_minors;  ///< of DRM's render nodes: AMD's and Intel's GPUs
 };
 struct HolderScan {
   bool done = false;

@@ -6,10 +6,12 @@
 #include <system_error>
 #include <thread>
 
+#include "drover/health/drm/probe.h"
 #include "drover/health/nvml/client.h"
 #include "drover/health/nvml/helper.h"
 #include "drover/health/probe/host_probe.h"
 #include "drover/health/probe/process_probe.h"
+#include "drover/health/probe/xid_log.h"
 #include "drover/health/source.h"
 #include "drover/health/thresholds.h"
 #include "drover/os/file_system.h"
@@ -24,10 +26,15 @@ using Clock = std::chrono::steady_clock;
 /// Processes in these states are described in any case, but not more than so many.
 constexpr std::size_t kMostSuspects = 256;
 constexpr int kAncestors = 8;
+constexpr double kTopologyEvery = 60;  // seconds
 
 class SystemSource : public Source {
  public:
-  explicit SystemSource(const SystemSourceOptions& options) : options_(options), processes_(options.root) {
+  explicit SystemSource(const SystemSourceOptions& options)
+      : options_(options),
+        processes_(options.root),
+        others_(options.root, in_pid_namespace(options.root), options.wake),
+        log_(options.root) {
     pci_ = find_nvidia_devices(options.root);
   }
 
@@ -57,16 +64,21 @@ class SystemSource : public Source {
 
  private:
   bool begin_round();
+  static void add_other_gpus(Sample& sample, std::vector<GpuSample> gpus);
   bool ask_driver(const HostSample& host);
   std::optional<int> stuck_helper(const HostSample& host) const;
   std::set<int> whom_to_describe(const Sample& sample, const std::set<int>& watched) const;
 
   const SystemSourceOptions options_;
   ProcessProbe processes_;
+  drm::Probe others_;  ///< GPUs of other vendors than NVIDIA
+  XidLog log_;
   PciGpus pci_;
   std::optional<nvml::Client> driver_;
   std::optional<DriverSample> fixed_;  ///< what is said about the driver without asking it
   std::map<std::uint32_t, std::string> users_;
+  CpuReport topology_;  ///< of topology_at_: some files for each core, which hardly ever change
+  double topology_at_ = -1;
 };
 
 Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
@@ -76,9 +88,22 @@ Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
   sample.host = read_cpu_times(options_.root);
   processes_.list(sample.host);
   if (!asked && ask_driver(sample.host)) asked = begin_round();
+  std::vector<GpuSample> others = others_.look(sample.host.processes, sample.at);
   sample.driver = asked ? driver_->finish() : *fixed_;
+  if (pci_.count > 0 || !sample.driver.gpus.empty()) log_.fill(sample.driver);
+  add_other_gpus(sample, std::move(others));
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
   return sample;
+}
+
+/// Behind NVIDIA's, so that those keep the numbers that their own tools use.
+void SystemSource::add_other_gpus(Sample& sample, std::vector<GpuSample> gpus) {
+  int next = 0;
+  for (const GpuSample& gpu : sample.driver.gpus) next = std::max(next, gpu.index + 1);
+  for (GpuSample& gpu : gpus) {
+    gpu.index += next;
+    sample.driver.gpus.push_back(std::move(gpu));
+  }
 }
 
 HolderScan SystemSource::holders(Sample& sample) {
@@ -172,7 +197,11 @@ void SystemSource::describe(Report& report, const Sample& first, const Sample& l
   report.host = options_.root.empty() ? os::host_name() : "fixture";
   report.kernel = kernel_release(options_.root);
   report.unix_time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  report.cpu = read_topology(options_.root);
+  if (topology_at_ < 0 || last.at - topology_at_ > kTopologyEvery) {
+    topology_ = read_topology(options_.root);
+    topology_at_ = last.at;
+  }
+  report.cpu = topology_;
   fill_load(report.cpu, first.host, last.host, seconds, options_.root);
   report.memory = read_memory(options_.root);
 }

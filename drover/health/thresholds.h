@@ -16,6 +16,7 @@ enum class Limit {
   kGrace,
   kUnknownExit,
   kR1Call,
+  kR1Recent,
   kR2State,
   kR2Kill,
   kR3Hold,

@@ -19,6 +19,7 @@
 #include <system_error>
 #include <thread>
 
+#include "drover/base/errors.h"
 #include "drover/os/fault_point.h"
 #include "drover/os/file_system.h"
 
@@ -39,6 +40,16 @@ ssize_t read_once(int fd, char* data, std::size_t size) {
   do count = ::read(fd, data, size);
   while (count < 0 && errno == EINTR);
   return count;
+}
+
+Access read_record_at_begin(const Fd& file, std::string& text) {
+  char record[4096];
+  ssize_t count = 0;
+  do count = ::pread(file.get(), record, sizeof record, 0);
+  while (count < 0 && errno == EINTR);
+  if (count < 0) return access_of(errno);
+  text.assign(record, static_cast<std::size_t>(count));
+  return Access::kOk;
 }
 
 struct CloseFolder {
@@ -66,8 +77,23 @@ std::string name_in_service(std::uint32_t uid) {
   return found->pw_name == nullptr ? std::string() : std::string(found->pw_name);
 }
 
-bool is_pid(const std::string& name) {
-  return !name.empty() && name.size() <= 9 && name.find_first_not_of("0123456789") == std::string::npos;
+bool is_pid(std::string_view name) {
+  return !name.empty() && name.size() <= 9 && name.find_first_not_of("0123456789") == name.npos;
+}
+
+/// Calls `visit` with each name but "." and ".." until it says no. False when the folder may not be listed.
+template <class Visit>
+bool visit_names(int folder, const Visit& visit) {
+  Fd copy(open_at(folder, ".", O_RDONLY | O_DIRECTORY));
+  if (!copy.valid()) return false;
+  const std::unique_ptr<DIR, CloseFolder> listing(::fdopendir(copy.get()));
+  if (!listing) return false;
+  copy.release();  // the DIR owns it now
+  while (const dirent* const entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != ".." && !visit(entry->d_name)) break;
+  }
+  return true;
 }
 
 void write_all(const Fd& file, std::string_view text, const std::string& path) {
@@ -111,6 +137,30 @@ Access HostFolder::read(const char* name, std::string& text, std::size_t max_byt
   return Access::kOk;
 }
 
+Access HostFolder::read_record(const char* name, std::string& text) const {
+  Fd file;
+  return read_record(name, text, file);
+}
+
+Access HostFolder::read_record(const char* name, std::string& text, Fd& file) const {
+  text.clear();
+  if (!open()) return access_;
+  file = Fd(open_at(fd_.get(), name, O_RDONLY));
+  return file.valid() ? read_record_at_begin(file, text) : access_of(errno);
+}
+
+Access read_record_again(const Fd& file, std::string& text) {
+  struct stat status {};
+  const bool there = ::fstat(file.get(), &status) == 0 && status.st_nlink > 0;
+  text.clear();
+  return there ? read_record_at_begin(file, text) : Access::kGone;
+}
+
+std::size_t most_descriptors() noexcept {
+  const long limit = ::sysconf(_SC_OPEN_MAX);
+  return limit > 0 ? static_cast<std::size_t>(limit) : 256;
+}
+
 std::optional<std::string> HostFolder::text(const char* name, std::size_t max_bytes) const {
   std::string result;
   if (read(name, result, max_bytes) != Access::kOk) return std::nullopt;
@@ -130,27 +180,21 @@ bool HostFolder::exists(const char* name) const noexcept {
 }
 
 std::optional<std::vector<std::string>> HostFolder::names(std::size_t most) const {
-  if (!open()) return std::nullopt;
-  Fd copy(open_at(fd_.get(), ".", O_RDONLY | O_DIRECTORY));
-  if (!copy.valid()) return std::nullopt;
-  const std::unique_ptr<DIR, CloseFolder> folder(::fdopendir(copy.get()));
-  if (!folder) return std::nullopt;
-  copy.release();  // the DIR owns it now
   std::vector<std::string> result;
-  while (result.size() < most) {
-    const dirent* const entry = ::readdir(folder.get());
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") result.emplace_back(name);
-  }
-  return result;
+  const bool listed = open() && visit_names(fd_.get(), [&](const char* name) {
+                        result.emplace_back(name);
+                        return result.size() < most;
+                      });
+  return listed ? std::optional(std::move(result)) : std::nullopt;
 }
 
 std::vector<int> HostFolder::numbers() const {
   std::vector<int> result;
-  for (const std::string& name : names().value_or(std::vector<std::string>())) {
-    if (is_pid(name)) result.push_back(std::atoi(name.c_str()));
-  }
+  if (!open()) return result;
+  visit_names(fd_.get(), [&](const char* name) {
+    if (is_pid(name)) result.push_back(std::atoi(name));
+    return true;
+  });
   std::sort(result.begin(), result.end());
   return result;
 }
@@ -189,7 +233,25 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string();
 }
 
+namespace {
+
+/// Of nobody else, under no other name, and not to be read by others from now on.
+void make_private(const Fd& file, const struct stat& status, const std::string& path) {
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || status.st_nlink != 1)
+    throw InvalidArgument(path + " is there, and is no file of this user's alone: remove it");
+  if (::fchmod(file.get(), 0600) != 0) throw_errno("fchmod " + path);
+}
+
+}  // namespace
+
+void check_replaceable(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  throw InvalidArgument(path + " is there and is no regular file: give another name");
+}
+
 bool replace_file(const std::string& path, std::string_view text) {
+  check_replaceable(path);
   const std::string beside = path + ".new";
   const Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
   if (!file.valid()) throw_errno("open " + beside);
@@ -204,8 +266,14 @@ bool replace_file(const std::string& path, std::string_view text) {
   if (::fstat(file.get(), &ours) != 0) throw_errno("fstat " + beside);
   const bool there = ::lstat(beside.c_str(), &named) == 0;
   if (!there || ours.st_ino != named.st_ino || ours.st_dev != named.st_dev) return false;
+  make_private(file, ours, beside);
   if (::ftruncate(file.get(), 0) != 0) throw_errno("ftruncate " + beside);
-  write_all(file, text, beside);
+  try {
+    write_all(file, text, beside);
+  } catch (...) {
+    ::unlink(beside.c_str());  // half a file, on a full disk
+    throw;
+  }
   fault_point();
   if (::rename(beside.c_str(), path.c_str()) != 0) throw_errno("rename " + beside + " to " + path);
   fault_point();

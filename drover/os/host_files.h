@@ -31,7 +31,12 @@ class HostFolder {
   /// Reads the start of a file into `text` (at most `max_bytes`, the rest is not looked at); `text` is empty unless
   /// kOk. Never waits: a FIFO or a device is opened without blocking.
   Access read(const char* name, std::string& text, std::size_t max_bytes = 64U << 10U) const;
-  /// The same as a value; nullopt for anything but kOk.
+  /// For files that the kernel writes as one record of less than a page (stat, io, wchan): one call, where read() needs
+  /// another one to see the end.
+  Access read_record(const char* name, std::string& text) const;
+  /// The same, and `file` is open then, for read_record_again().
+  Access read_record(const char* name, std::string& text, Fd& file) const;
+  /// The same as read(), as a value; nullopt for anything but kOk.
   std::optional<std::string> text(const char* name, std::size_t max_bytes = 64U << 10U) const;
 
   /// Where a symbolic link points to; nullopt when it is none or may not be read.
@@ -47,6 +52,12 @@ class HostFolder {
   Fd fd_;
   Access access_ = Access::kGone;
 };
+
+/// Reads such a file from its begin once more. kGone when it was removed since, or belongs to a process that has ended.
+Access read_record_again(const Fd& file, std::string& text);
+
+/// How many descriptors this process may have open at once.
+std::size_t most_descriptors() noexcept;
 
 /// Whether a process exists in the pid namespace of this one, whatever /proc shows (kill with signal 0).
 enum class Existence { kYes, kNo, kHidden };
@@ -65,9 +76,13 @@ std::uint32_t current_user() noexcept;
 /// The name of this machine; empty when the kernel does not tell.
 std::string host_name();
 
+/// Throws InvalidArgument when `path` is there and is no regular file: a device or a pipe is not to be replaced, nor a
+/// link.
+void check_replaceable(const std::string& path);
 /// Replaces the content of `path` in one step: written to `path`.new, with mode 0600, and renamed over it. A process
 /// that is killed leaves the old content, and at most that one file beside it, which the next call uses. False, and
-/// nothing is changed, when another process is at it. Throws std::system_error.
+/// nothing is changed, when another process is at it. Throws std::system_error, and InvalidArgument as above, also when
+/// `path`.new is another user's.
 bool replace_file(const std::string& path, std::string_view text);
 
 }  // namespace drover::inline v1::os

@@ -179,6 +179,76 @@ TEST(Driver, AnXidIsToldOnce) {
   EXPECT_EQ(told, 1U);
 }
 
+TEST(Driver, PartsOfADividedGpuHaveMemoryAndProcesses) {
+  for (const char* const lists : {"", "host mig_lists=1\n", "host row=32\n"}) {
+    const DriverSample driver = look(std::string("gpu 0 mig=1 instances=1:0:40,5:1:20\non 0 4000 vram=30 gi=1 sm=9\n"
+                                                 "on 0 4001 vram=10 gi=5 ci=1\n") +
+                                     lists);
+    ASSERT_EQ(driver.gpus.size(), 1U);
+    const GpuSample& gpu = driver.gpus[0];
+    ASSERT_EQ(gpu.instances.size(), 2U);
+    EXPECT_EQ(gpu.instances[1].gpu_instance, 5U);
+    EXPECT_EQ(gpu.instances[1].compute_instance, 1U);
+    EXPECT_EQ(gpu.instances[1].memory_total.value, 20ULL << 30U);
+    EXPECT_EQ(gpu.instances[1].memory_used.value, 10ULL << 30U);
+    EXPECT_EQ(gpu.instances[0].uuid, "MIG-0-1");
+    EXPECT_EQ(gpu.instances[0].cores.code, Reading::kMig);
+    ASSERT_EQ(gpu.rows.size(), 2U) << lists;
+    EXPECT_EQ(gpu.rows[1].gpu_instance, 5U);
+    EXPECT_EQ(gpu.rows[1].memory.value, 10ULL << 30U);
+    EXPECT_EQ(gpu[Metric::kUtilCores].code, Reading::kMig) << "never 0";
+    EXPECT_EQ(gpu.activity.code, Reading::kMig);
+  }
+}
+
+TEST(Driver, CountersOfPartsTellWhatTheirProcessesDo) {
+  Machine machine;
+  machine.use_driver(
+      "gpu 0 mig=1 instances=1:0:40,2:0:40,3:0:9 gpm=1\non 0 4000 vram=30 gi=1 sm=80\non 0 4001 vram=30 gi=2\n"
+      "on 0 4002 vram=1 gi=3 sm=5\non 0 4003 vram=1 gi=3\n");
+  nvml::Client client(Duration(5), 1);
+  GpuSample gpu;
+  for (int look = 0; look < 100; ++look) {  // with more samples than the false driver has room for
+    machine.set_driver_time(look);
+    client.begin();
+    gpu = client.finish().gpus.at(0);
+    if (look == 0) {
+      EXPECT_EQ(gpu.activity.code, Reading::kOneLook);
+    }
+  }
+  EXPECT_EQ(gpu.instances.at(0).cores.value, 80U);
+  ASSERT_EQ(gpu.active.size(), 1U);
+  EXPECT_EQ(gpu.active[0].pid, 4000);
+  EXPECT_EQ(gpu.rows.at(1).use_code, Reading::kOk) << "its part rests, so it does";
+  EXPECT_EQ(gpu.rows.at(2).use_code, Reading::kUntold);
+  EXPECT_EQ(gpu.rows.at(3).use_code, Reading::kUntold);
+}
+
+TEST(Driver, CountersOfAWholeGpuAreTheDifferenceOfTwoLooks) {
+  Machine machine;
+  machine.use_driver("gpu 0 gpm=1 tensor=40.2 occupancy=30 dram=200\ngpu 1\n");
+  nvml::Client client(Duration(5), 2);
+  client.begin();
+  EXPECT_EQ(client.finish().gpus.at(0)[Metric::kTensor].code, Reading::kOneLook);
+  machine.set_driver_time(1);
+  client.begin();
+  const DriverSample driver = client.finish();
+  EXPECT_EQ(driver.gpus.at(0)[Metric::kTensor].value, 41U) << "rounded up: little is not nothing";
+  EXPECT_EQ(driver.gpus.at(0)[Metric::kOccupancy].value, 30U);
+  EXPECT_EQ(driver.gpus.at(0)[Metric::kMemoryTraffic].code, Reading::kNoValue) << "200 %";
+  EXPECT_EQ(driver.gpus.at(1)[Metric::kTensor].code, Reading::kNotSupported);
+}
+
+TEST(Driver, MigOnAnOldDriverIsNoReasonToFail) {
+  const DriverSample driver = look(
+      "gpu 0 mig=1 instances=1:0:40\non 0 4000 vram=30 gi=1\nhost "
+      "missing=nvmlDeviceGetMaxMigDeviceCount,nvmlGpmQueryDeviceSupport\n");
+  ASSERT_EQ(driver.gpus.size(), 1U);
+  EXPECT_TRUE(driver.gpus[0].instances.empty());
+  EXPECT_EQ(driver.gpus[0].rows.size(), 1U);
+  EXPECT_EQ(driver.gpus[0].activity.code, Reading::kMig);
+}
+
 TEST(RowSize, IsSeenFromWhereTheWritingStopped) {
   for (const std::size_t row : {24, 32}) {
     std::vector<unsigned char> buffer(128 * 32 + 64, nvml::kSentinel);
@@ -201,7 +271,8 @@ TEST(Records, ComeBackAsTheyWere) {
   GpuSample sample;
   sample.index = 3;
   sample.name = "n";
-  sample.rows = {{5, kUsesMps, {0, 77}}};
+  sample.rows = {{5, kUsesMps, {0, 77}, Reading::kUntold, 3, 1}};
+  sample.instances = {{3, 1, "part", "MIG-x", {0, 5}, {0, 6}, {Reading::kMig, 0}}};
   sample.active = {{5, 90, 40}};
   sample.xids = {79};
   sample[Metric::kMig] = {0, 1};
@@ -214,6 +285,10 @@ TEST(Records, ComeBackAsTheyWere) {
   ASSERT_TRUE(back);
   EXPECT_EQ(back->index, 3);
   EXPECT_EQ(back->rows[0].memory.value, 77U);
+  EXPECT_EQ(back->rows[0].use_code, Reading::kUntold);
+  EXPECT_EQ(back->rows[0].gpu_instance, 3U);
+  EXPECT_EQ(back->instances.at(0).uuid, "MIG-x");
+  EXPECT_EQ(back->instances.at(0).memory_used.value, 6U);
   EXPECT_EQ(back->active[0].cores, 90U);
   EXPECT_EQ(back->xids[0], 79U);
   EXPECT_EQ((*back)[Metric::kMig].value, 1U);

@@ -8,7 +8,9 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "drover/health/scenario/scenario_gpu.h"
 #include "drover/health/scenario/scenario_source.h"
+#include "health/drm_tree.h"
 
 namespace drover_test {
 namespace fs = std::filesystem;
@@ -42,7 +44,9 @@ void Machine::link(const std::string& path, const std::string& target) {
 
 void Machine::remove(const std::string& path) {
   fs::remove_all(root_ + path);
-  std::erase_if(written_, [&](const auto& entry) { return entry.first.compare(0, path.size() + 1, path + "/") == 0; });
+  std::erase_if(written_, [&](const auto& entry) {
+    return entry.first == path || entry.first.compare(0, path.size() + 1, path + "/") == 0;
+  });
 }
 
 void Machine::write_host(bool container) {
@@ -72,7 +76,7 @@ std::string stat_text(const ProcessBrief& brief) {
          std::to_string(brief.start_ticks) + " 1000 100 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n";
 }
 
-void Machine::write_process(const Thing& process) {
+void Machine::write_process(const World& world, const Thing& process) {
   const ProcessBrief brief = brief_of(process);
   const ProcessDetail detail = detail_of(process);
   const std::string folder = "/proc/" + std::to_string(process.id);
@@ -107,8 +111,26 @@ void Machine::write_process(const Thing& process) {
   link(folder + "/fd/0", "/dev/null");
   if (detail.listens.value_or(false)) link(folder + "/fd/3", "socket:[" + inode + "]");
   int number = 10;
-  for (const int minor : minors_of(process))
-    link(folder + "/fd/" + std::to_string(number++), "/dev/nvidia" + std::to_string(minor));
+  for (const int id : minors_of(process)) {
+    const Thing* const gpu = world.find("gpu", id);
+    link(folder + "/fd/" + std::to_string(number++), gpu == nullptr || is_nvidia(*gpu)
+                                                         ? "/dev/nvidia" + std::to_string(id)
+                                                         : "/dev/dri/renderD" + std::to_string(128 + id));
+  }
+}
+
+/// What NVIDIA's driver wrote into the kernel's log.
+void Machine::write_log(const World& world) {
+  std::string text = "6,1,0,-;Linux version 6.1.0-test\n5,2,10,-;NVRM: loading NVIDIA UNIX x86_64 Kernel Module\n";
+  for (const Thing* const gpu : world.all("gpu")) {
+    if (!is_nvidia(*gpu)) continue;
+    for (const LoggedXid& xid : gpu_of(world, *gpu).logged) {
+      text += "4,3," + std::to_string(static_cast<unsigned long long>(1e6 * xid.at)) + ",-;NVRM: Xid (PCI:" + xid.bus +
+              "): " + std::to_string(xid.xid) + ", pid=" + std::to_string(xid.pid) + ", name=" + xid.name +
+              ", and more\n SUBSYSTEM=pci\n";
+    }
+  }
+  write("/dev/kmsg", text);
 }
 
 void Machine::write_world(const World& world) {
@@ -117,7 +139,7 @@ void Machine::write_world(const World& world) {
   for (const Thing* const process : world.processes()) {
     if (process->number("hidden") != 0) continue;
     now[process->id] = true;
-    write_process(*process);
+    write_process(world, *process);
     busy += static_cast<double>(brief_of(*process).cpu_ticks);
   }
   for (const auto& [pid, there] : processes_) {
@@ -127,7 +149,10 @@ void Machine::write_world(const World& world) {
   const auto total = static_cast<long>(800 * (world.at + 1000));
   write("/proc/stat", "cpu  " + std::to_string(static_cast<long>(busy)) + " 0 0 " +
                           std::to_string(total - static_cast<long>(busy)) + " 0 0 0 0 0 0\nctxt 1\n");
+  write_drm_world(*this, world);
+  write_log(world);
   for (const Thing* const gpu : world.all("gpu")) {
+    if (!is_nvidia(*gpu)) continue;
     const std::string device = "/sys/bus/pci/devices/0000:0" + std::to_string(gpu->id + 1) + ":00.0/";
     write(device + "vendor", "0x10de\n");
     write(device + "class", "0x030200\n");

@@ -35,7 +35,8 @@ class Machine {
   void set_driver_time(double seconds) { write("/driver_clock", std::to_string(seconds)); }
 
  private:
-  void write_process(const drover::health::Thing& process);
+  void write_log(const drover::health::World& world);
+  void write_process(const drover::health::World& world, const drover::health::Thing& process);
 
   std::string root_;
   std::map<std::string, std::string> written_;

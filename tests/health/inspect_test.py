@@ -78,6 +78,10 @@ def validate_report(report):
         validate(gpu, "gpu", tables)
         for process in gpu["processes"]:
             validate(process, "gpu_process", tables)
+        for instance in gpu["instances"]:
+            validate(instance, "instance", tables)
+        for xid in gpu["logged_xids"]:
+            validate(xid, "logged_xid", tables)
 
 
 class Inspect(unittest.TestCase):

@@ -136,19 +136,6 @@ TEST(DeviceFiles, GpusAndControlFilesAreToldApart) {
   EXPECT_FALSE(is_nvidia_control("/dev/nvidia0"));
 }
 
-TEST(DrmFdinfo, AddsEnginesAndTakesVideoMemoryOnce) {
-  const auto client = parse_drm_fdinfo(
-      "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:0b:00.0\ndrm-client-id:\t42\ndrm-engine-gfx:\t100 "
-      "ns\ndrm-engine-compute:\t50 ns\n"
-      "drm-engine-capacity-gfx:\t2\ndrm-memory-vram:\t2 MiB\ndrm-memory-gtt:\t9 MiB\ndrm-resident-vram:\t2048 KiB\n");
-  ASSERT_TRUE(client);
-  EXPECT_EQ(client->client, 42U);
-  EXPECT_EQ(client->device, "0000:0b:00.0");
-  EXPECT_EQ(client->engine_ns, 150U);
-  EXPECT_EQ(client->memory_bytes, 2U << 20U) << "resident and memory say the same twice";
-  EXPECT_FALSE(parse_drm_fdinfo("pos:\t0\nflags:\t02\n"));
-}
-
 TEST(Parsers, TakeAnyBytes) {
   fuzz(kStat, [](std::string_view text) {
     ProcessBrief brief;
@@ -173,8 +160,6 @@ TEST(Parsers, TakeAnyBytes) {
     }
   });
   fuzz("heading\n 0: 1:2 3:4 0A 0:0 00:0 0 1000 0 4711 1\n", [](std::string_view text) { parse_listening(text); });
-  fuzz("drm-driver: amdgpu\ndrm-client-id: 4\ndrm-engine-gfx: 100 ns\ndrm-memory-vram: 2 MiB\n",
-       [](std::string_view text) { parse_drm_fdinfo(text); });
   fuzz("socket:[4711]", [](std::string_view text) { socket_inode(text); });
   fuzz("/dev/nvidia12", [](std::string_view text) { nvidia_minor(text); });
 }

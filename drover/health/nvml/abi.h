@@ -11,6 +11,7 @@ namespace drover::inline v1::health::nvml {
 
 using Device = void*;
 using EventSet = void*;
+using GpmSample = void*;
 
 constexpr unsigned versioned(std::size_t size, unsigned version) {
   return static_cast<unsigned>(size) | version << 24U;
@@ -90,6 +91,30 @@ struct Event {
 };
 static_assert(sizeof(Event) == 32 && offsetof(Event, data) == 16);
 inline constexpr std::uint64_t kXidEvent = 8;
+
+/// Performance counters of Hopper and later (GPM), as the difference of two samples.
+struct GpmSupport {
+  std::uint32_t version, supported;
+};
+static_assert(sizeof(GpmSupport) == 8);
+inline constexpr unsigned kGpmVersion = 1;
+
+struct GpmMetric {
+  std::uint32_t id;
+  std::int32_t code;
+  double value;
+  const char *short_name, *long_name, *unit;
+};
+static_assert(sizeof(GpmMetric) == 40 && offsetof(GpmMetric, value) == 8);
+
+/// The array's length differs by version of the header; the driver goes by `count`, and the longest is safe.
+struct GpmRequest {
+  std::uint32_t version, count;
+  GpmSample first, second;
+  GpmMetric metrics[333];
+};
+static_assert(sizeof(GpmRequest) == 13'344 && offsetof(GpmRequest, metrics) == 24);
+enum GpmId : std::uint32_t { kGpmGraphics = 1, kGpmOccupancy = 3, kGpmTensor = 5, kGpmMemoryTraffic = 10 };
 
 inline constexpr std::uint32_t kFieldNvlinkSend = 138, kFieldNvlinkReceive = 139;
 inline constexpr std::uint32_t kFieldRemapPending = 144, kFieldRemapFailed = 145, kFieldRecoveryAction = 230;

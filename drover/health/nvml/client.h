@@ -49,7 +49,8 @@ class Client {
   MessageReader reader_;
   std::chrono::steady_clock::time_point asked_at_{};
   std::optional<Ready> ready_;
-  bool ended_ = false;  ///< the helper is gone, or talks nonsense
+  bool ended_ = false;   ///< the helper is gone, or talks nonsense
+  bool silent_ = false;  ///< it did not tell in time that the driver is initialised: later rounds do not wait for that
   std::vector<std::optional<GpuSample>> round_, last_;
   std::vector<std::string> stuck_;  ///< calls that have not come back, also of earlier rounds: nobody waits for those
 };

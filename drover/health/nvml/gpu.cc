@@ -83,8 +83,10 @@ GpuSample Gpu::sample() {
   read_numbers(sample);
   read_counters(sample);
   read_fields(sample);
+  read_instances(sample);
   read_processes(sample);
   read_activity(sample);
+  read_gpm(sample);
   read_events(sample);
   return sample;
 }

@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drover/health/nvml/abi.h"
@@ -67,9 +70,15 @@ class Gpu {
   void read_counters(GpuSample& sample) const;
   void read_fields(GpuSample& sample) const;
   void read_processes(GpuSample& sample) const;
-  int read_list(GpuSample& sample, const char* const (&names)[3], std::uint32_t use) const;
+  int read_list(GpuSample& sample, Device device, const char* const (&names)[3], std::uint32_t use) const;
   void read_activity(GpuSample& sample);
   void read_events(GpuSample& sample);
+  void read_instances(GpuSample& sample);
+  bool describe_instance(Device device, GpuInstance& instance) const;
+  void read_gpm(GpuSample& sample);
+  Reading gpm_share(GpuSample& sample, GpmSample first, GpmSample second, bool whole);
+  bool has_gpm();
+  GpmSample take_gpm(const GpuInstance* instance);
 
   const Library* library_;
   unsigned index_;
@@ -77,6 +86,9 @@ class Gpu {
   Device device_ = nullptr;
   std::string name_, uuid_, bus_;
   EventSet events_ = nullptr;
+  std::vector<std::pair<Device, GpuInstance>> instances_;  ///< of MIG, in this sample
+  std::optional<bool> gpm_;                                ///< whether the GPU has such counters
+  std::map<std::uint32_t, GpmSample> gpm_last_;            ///< by GPU instance, or of the whole GPU: the last sample
   bool events_asked_ = false;
   std::uint64_t last_seen_us_ = 0;
 };

@@ -53,8 +53,9 @@ void take_rows(GpuSample& sample, const std::vector<unsigned char>& buffer, std:
   count = std::min(count, buffer.size() / stride);
   const Reading total = sample[Metric::kMemoryTotal];
   for (std::size_t i = 0; i < count; ++i) {
-    Process1 row{};
-    std::memcpy(&row, buffer.data() + i * stride, sizeof row);  // all rows begin alike
+    Process2 row{};
+    row.gpu_instance = row.compute_instance = kNone32;
+    std::memcpy(&row, buffer.data() + i * stride, std::min(stride, sizeof row));  // all rows begin alike
     if (row.pid == 0 || row.pid > kMostPid) {
       ++sample.junk_rows;
       continue;
@@ -66,7 +67,7 @@ void take_rows(GpuSample& sample, const std::vector<unsigned char>& buffer, std:
     const auto same = [&](const GpuProcessRow& known) { return known.pid == pid; };
     const auto at = std::find_if(sample.rows.begin(), sample.rows.end(), same);
     if (at == sample.rows.end()) {
-      sample.rows.push_back({pid, use, memory});
+      sample.rows.push_back({pid, use, memory, Reading::kOk, row.gpu_instance, row.compute_instance});
     } else {
       at->uses |= use;
       if (memory.ok() && (!at->memory.ok() || memory.value > at->memory.value)) at->memory = memory;
@@ -74,7 +75,7 @@ void take_rows(GpuSample& sample, const std::vector<unsigned char>& buffer, std:
   }
 }
 
-int Gpu::read_list(GpuSample& sample, const char* const (&names)[3], std::uint32_t use) const {
+int Gpu::read_list(GpuSample& sample, Device device, const char* const (&names)[3], std::uint32_t use) const {
   int code = kFunctionNotFound;
   for (std::size_t i = 0; i < kRowSizes.size() && code == kFunctionNotFound; ++i) {
     code = kInsufficientSize;
@@ -82,7 +83,7 @@ int Gpu::read_list(GpuSample& sample, const char* const (&names)[3], std::uint32
       // Room for the largest rows there are, whatever the driver believes, and a margin that shows where it stopped.
       std::vector<unsigned char> buffer((rows + 2) * sizeof(Process3), kSentinel);
       auto count = static_cast<unsigned>(rows);
-      code = library_->call(*current_, names[i], GetProcesses(), device_, &count, static_cast<void*>(buffer.data()));
+      code = library_->call(*current_, names[i], GetProcesses(), device, &count, static_cast<void*>(buffer.data()));
       if (code != kSuccess || count == 0) continue;
       const std::size_t stride = i == 0 ? newest_row_size(*library_, buffer, count) : kRowSizes[i];
       sample.row_bytes = std::max(sample.row_bytes, static_cast<std::uint32_t>(stride));
@@ -93,9 +94,22 @@ int Gpu::read_list(GpuSample& sample, const char* const (&names)[3], std::uint32
 }
 
 void Gpu::read_processes(GpuSample& sample) const {
-  const int compute = read_list(sample, kCompute, kUsesCompute);
-  read_list(sample, kGraphics, kUsesGraphics);
-  read_list(sample, kMps, kUsesMps);
+  int compute = read_list(sample, device_, kCompute, kUsesCompute);
+  read_list(sample, device_, kGraphics, kUsesGraphics);
+  read_list(sample, device_, kMps, kUsesMps);
+  for (const auto& [device, instance] : instances_) {  // of some drivers each part tells only its own
+    GpuSample part;
+    part[Metric::kMemoryTotal] = sample[Metric::kMemoryTotal];
+    const int code = read_list(part, device, kCompute, kUsesCompute);
+    if (compute != kSuccess) compute = code;
+    for (GpuProcessRow& row : part.rows) {
+      row.gpu_instance = instance.gpu_instance;
+      row.compute_instance = instance.compute_instance;
+      const auto same = [&](const GpuProcessRow& known) { return known.pid == row.pid; };
+      if (std::none_of(sample.rows.begin(), sample.rows.end(), same)) sample.rows.push_back(row);
+    }
+    sample.junk_rows += part.junk_rows;
+  }
   sample.processes = {compute, 0};
   std::sort(sample.rows.begin(), sample.rows.end(),
             [](const GpuProcessRow& a, const GpuProcessRow& b) { return a.pid < b.pid; });

@@ -30,6 +30,16 @@ class Writer {
     put(row.pid);
     put(row.uses);
     put(row.memory);
+    put(row.use_code);
+    put(row.gpu_instance);
+    put(row.compute_instance);
+  }
+  void put(const GpuInstance& instance) {
+    put(instance.gpu_instance);
+    put(instance.compute_instance);
+    put(instance.name);
+    put(instance.uuid);
+    for (const Reading& reading : {instance.memory_total, instance.memory_used, instance.cores}) put(reading);
   }
   std::string finish() {
     const auto length = static_cast<std::uint32_t>(bytes_.size() - kHeader);
@@ -68,6 +78,16 @@ class Reader {
     get(row.pid);
     get(row.uses);
     get(row.memory);
+    get(row.use_code);
+    get(row.gpu_instance);
+    get(row.compute_instance);
+  }
+  void get(GpuInstance& instance) {
+    get(instance.gpu_instance);
+    get(instance.compute_instance);
+    get(instance.name);
+    get(instance.uuid);
+    for (Reading* const reading : {&instance.memory_total, &instance.memory_used, &instance.cores}) get(*reading);
   }
   bool finished() const noexcept { return good_ && bytes_.empty(); }
 
@@ -100,6 +120,7 @@ void each_field(Archive& archive, Sample& sample, const One& one, const Many& ma
   one(archive, sample.activity);
   many(archive, sample.rows);
   many(archive, sample.active);
+  many(archive, sample.instances);
   many(archive, sample.xids);
   one(archive, sample.junk_rows);
   one(archive, sample.row_bytes);

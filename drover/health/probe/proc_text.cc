@@ -78,21 +78,6 @@ double share_of(std::string_view line, std::string_view key) {
   return value >= 0 && value <= 100 ? value / 100 : 0;
 }
 
-/// "123 KiB", "5 MiB" or bytes without a unit.
-std::uint64_t memory_value(std::string_view text) {
-  const std::uint64_t number = parse_number(take_word(text)).value_or(0);
-  const std::string_view unit = trimmed(text);
-  const unsigned shift = unit == "KiB" ? 10 : unit == "MiB" ? 20 : 0;
-  return number > (kMost >> shift) ? kMost : number << shift;
-}
-
-/// Video memory, not the system's: drm-memory-vram of older drivers, drm-resident-vram0 of newer ones.
-bool is_video_memory(std::string_view key, std::string_view prefix) {
-  if (key.substr(0, prefix.size()) != prefix) return false;
-  const std::string_view region = key.substr(prefix.size());
-  return region.substr(0, 4) == "vram" || region.substr(0, 5) == "local";
-}
-
 }  // namespace
 
 bool parse_stat(std::string_view text, ProcessBrief& brief) {
@@ -266,33 +251,6 @@ std::optional<int> nvidia_minor(std::string_view path) {
 
 bool is_nvidia_control(std::string_view path) {
   return path == "/dev/nvidiactl" || path.substr(0, 15) == "/dev/nvidia-uvm";
-}
-
-std::optional<DrmClient> parse_drm_fdinfo(std::string_view text) {
-  DrmClient client;
-  bool has_client = false;
-  std::uint64_t memory = 0, resident = 0;
-  while (!text.empty()) {
-    const std::string_view line = take_line(text);
-    const std::size_t colon = line.find(':');
-    if (colon == line.npos) continue;
-    const std::string_view key = line.substr(0, colon);
-    std::string_view value = trimmed(line.substr(colon + 1));
-    if (key == "drm-driver") client.driver = value;
-    if (key == "drm-pdev") client.device = value;
-    if (key == "drm-client-id") {
-      const auto number = parse_number(value);
-      has_client = number.has_value();
-      client.client = number.value_or(0);
-    }
-    if (key.substr(0, 11) == "drm-engine-" && key.substr(0, 20) != "drm-engine-capacity-") {
-      client.engine_ns = sum(client.engine_ns, parse_number(take_word(value)).value_or(0));
-    }
-    if (is_video_memory(key, "drm-memory-")) memory = sum(memory, memory_value(value));
-    if (is_video_memory(key, "drm-resident-")) resident = sum(resident, memory_value(value));
-  }
-  client.memory_bytes = std::max(memory, resident);  // some drivers tell the same under both names
-  return has_client && !client.driver.empty() ? std::optional(std::move(client)) : std::nullopt;
 }
 
 }  // namespace drover::inline v1::health

@@ -11,8 +11,7 @@
 #include "drover/health/sample.h"
 
 /// Parsers of what the kernel writes. All are pure, take any bytes, and leave out what makes no sense.
-/// Sources: proc(5), Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst,
-/// Documentation/gpu/drm-usage-stats.rst of the Linux kernel.
+/// Sources: proc(5), Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst of the Linux kernel.
 namespace drover::inline v1::health {
 
 /// /proc/PID/stat. The name may hold blanks and parentheses: it ends at the last ')'. False when it is malformed.
@@ -63,15 +62,5 @@ std::optional<std::uint64_t> socket_inode(std::string_view link);
 std::optional<int> nvidia_minor(std::string_view path);
 /// /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia-uvm-tools.
 bool is_nvidia_control(std::string_view path);
-
-/// One client of a DRM device, from /proc/PID/fdinfo/N.
-struct DrmClient {
-  std::string driver, device;   ///< "amdgpu", "0000:0b:00.0"
-  std::uint64_t client = 0;     ///< the same number in several descriptors is the same client
-  std::uint64_t engine_ns = 0;  ///< the sum over all engines
-  std::uint64_t memory_bytes = 0;
-};
-/// nullopt when the descriptor is not of a DRM device, or its driver tells nothing.
-std::optional<DrmClient> parse_drm_fdinfo(std::string_view text);
 
 }  // namespace drover::inline v1::health

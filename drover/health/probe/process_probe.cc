@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "drover/health/drm/fdinfo.h"
 #include "drover/health/probe/proc_text.h"
+#include "drover/os/file_system.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -12,6 +14,8 @@ namespace {
 constexpr std::size_t kMostThreads = 1024;    // of one process
 constexpr std::size_t kThreadsWithPlace = 8;  // of which the kernel function is read even when they are not in D
 constexpr std::size_t kMostDescriptors = 65'536;
+constexpr int kKeepFrom = 3;           // lists: to keep files open pays from then on
+constexpr unsigned kListensEvery = 8;  // looks: it means to read the machine's table of connections
 
 std::optional<bool> listens(const os::HostFolder& folder) {
   const auto tcp = folder.text("net/tcp", 1U << 20U), tcp6 = folder.text("net/tcp6", 1U << 20U);
@@ -42,15 +46,26 @@ std::vector<ThreadSample> read_threads(const os::HostFolder& folder, bool& cut) 
     }
     const std::string name = std::to_string(tid);
     ProcessBrief brief;
-    if (tasks.read((name + "/stat").c_str(), text, 4096) != os::Access::kOk || !parse_stat(text, brief)) continue;
+    if (tasks.read_record((name + "/stat").c_str(), text) != os::Access::kOk || !parse_stat(text, brief)) continue;
     ThreadSample thread{tid, brief.state, {}};
     const bool place = brief.state == 'D' || threads.size() < kThreadsWithPlace;
-    if (place && tasks.read((name + "/wchan").c_str(), text, 256) == os::Access::kOk && text != "0") {
+    if (place && tasks.read_record((name + "/wchan").c_str(), text) == os::Access::kOk && text != "0") {
       thread.waits_in = text.substr(0, text.find('\n'));
     }
     threads.push_back(std::move(thread));
   }
   return threads;
+}
+
+void add_once(std::vector<int>& numbers, std::optional<int> number) {
+  if (number && std::find(numbers.begin(), numbers.end(), *number) == numbers.end()) numbers.push_back(*number);
+}
+
+/// 128 for "/dev/dri/renderD128".
+std::optional<int> render_minor(const std::string& link) {
+  const std::string_view node = drm::node_of(link);
+  const auto number = node.substr(0, 7) == "renderD" ? os::parse_number(node.substr(7)) : std::nullopt;
+  return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
 /// What one process has open; nullopt when that may not be seen.
@@ -59,20 +74,19 @@ std::optional<Holder> holder_of(const os::HostFolder& proc, int pid, bool& unrea
   const auto names = descriptors.names(kMostDescriptors);
   unreadable = !names && descriptors.access() != os::Access::kGone;
   if (!names) return std::nullopt;
-  Holder holder{pid, {}, false};
+  Holder holder{pid, {}, false, {}};
   bool control = false;
   for (const std::string& name : *names) {
     const std::string link = descriptors.link(name.c_str()).value_or(std::string());
-    if (link.size() < 11 || link.compare(0, 11, "/dev/nvidia") != 0) continue;
-    control = control || is_nvidia_control(link);
-    const auto minor = nvidia_minor(link);
-    if (minor && std::find(holder.minors.begin(), holder.minors.end(), *minor) == holder.minors.end()) {
-      holder.minors.push_back(*minor);
-    }
+    if (link.size() < 8 || link.compare(0, 5, "/dev/") != 0) continue;
+    control = control || is_nvidia_control(link) || link == "/dev/kfd";
+    add_once(holder.minors, nvidia_minor(link));
+    add_once(holder.render_minors, render_minor(link));
   }
   std::sort(holder.minors.begin(), holder.minors.end());
-  holder.control_only = control && holder.minors.empty();
-  if (holder.minors.empty() && !control) return std::nullopt;
+  const bool none = holder.minors.empty() && holder.render_minors.empty();
+  holder.control_only = control && none;
+  if (none && !control) return std::nullopt;
   return holder;
 }
 
@@ -82,16 +96,33 @@ void ProcessProbe::list(HostSample& sample) {
   sample.processes.clear();
   const std::vector<int> pids = proc_.numbers();
   sample.processes.reserve(pids.size());
-  std::string name;
+  auto kept = kept_.begin();
   for (const int pid : pids) {
-    name.assign(std::to_string(pid)).append("/stat");
+    while (kept != kept_.end() && kept->first < pid) kept = kept_.erase(kept);
+    const bool has = kept != kept_.end() && kept->first == pid;
     ProcessBrief brief;
-    const os::Access access = proc_.read(name.c_str(), text_, 4096);
+    const os::Access access = read_stat(pid, has ? &kept->second : nullptr);
+    if (has) ++kept;
     if (access == os::Access::kDenied) ++sample.unreadable_processes;
     if (access != os::Access::kOk || !parse_stat(text_, brief) || brief.pid != pid) continue;
     sample.processes.push_back(std::move(brief));
   }
+  kept_.erase(kept, kept_.end());
+  ++lists_;
   forget_the_ended(sample);
+}
+
+/// Of a process that has ended nothing more can be read, and another one may have its number: then it is opened anew.
+os::Access ProcessProbe::read_stat(int pid, os::Fd* kept) {
+  if (kept != nullptr && os::read_record_again(*kept, text_) == os::Access::kOk) return os::Access::kOk;
+  os::Fd file;
+  const os::Access access = proc_.read_record((std::to_string(pid) + "/stat").c_str(), text_, file);
+  if (kept != nullptr) {
+    *kept = std::move(file);
+  } else if (access == os::Access::kOk && lists_ >= kKeepFrom && kept_.size() < most_kept_) {
+    kept_.emplace(pid, std::move(file));
+  }
+  return access;
 }
 
 void ProcessProbe::describe(HostSample& sample, const std::set<int>& pids, bool threads) {
@@ -100,7 +131,7 @@ void ProcessProbe::describe(HostSample& sample, const std::set<int>& pids, bool 
     if (brief == nullptr) continue;
     const os::HostFolder folder(proc_, std::to_string(pid).c_str());
     ProcessBrief again;
-    if (folder.read("stat", text_, 4096) != os::Access::kOk || !parse_stat(text_, again)) continue;
+    if (folder.read_record("stat", text_) != os::Access::kOk || !parse_stat(text_, again)) continue;
     if (again.start_ticks != brief->start_ticks) continue;  // another process has this number now
     describe_one(sample.details[pid], folder, *brief, threads);
   }
@@ -116,12 +147,12 @@ void ProcessProbe::describe_one(ProcessDetail& detail, const os::HostFolder& fol
     detail.tracer = status.tracer;
     detail.inner_pid = status.inner_pid;
   }
-  if (folder.read("io", text_, 4096) == os::Access::kOk) detail.io_bytes = parse_io(text_);
+  if (folder.read_record("io", text_) == os::Access::kOk) detail.io_bytes = parse_io(text_);
   if (threads) detail.threads = read_threads(folder, detail.threads_cut);
 }
 
 const ProcessDetail& ProcessProbe::constant_part(const os::HostFolder& folder, const ProcessBrief& brief) {
-  ProcessDetail& known = known_[{brief.pid, brief.start_ticks}];
+  auto& [known, looks] = known_[{brief.pid, brief.start_ticks}];
   if (known.command.empty()) {  // empty as well while a process is being started
     known.command = parse_cmdline(folder.text("cmdline").value_or(std::string()));
     known.cgroup = parse_process_cgroup(folder.text("cgroup").value_or(std::string()));
@@ -130,7 +161,7 @@ const ProcessDetail& ProcessProbe::constant_part(const os::HostFolder& folder, c
       known.environment_known = true;
     }
   }
-  if (!known.listens.value_or(false)) known.listens = listens(folder);
+  if (!known.listens.value_or(false) && looks++ % kListensEvery == 0) known.listens = listens(folder);
   return known;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -25,19 +27,24 @@ class ProcessProbe {
   /// when its start time shows that the number was used again. `threads`: looks at each thread too.
   void describe(HostSample& sample, const std::set<int>& pids, bool threads);
 
-  /// Who has device files of NVIDIA GPUs open, among all processes. Dear: it reads every descriptor's link.
+  /// Who has device files of GPUs open, among all processes. Dear: it reads every descriptor's link.
   HolderScan find_holders(const HostSample& sample) const;
 
  private:
   using Key = std::pair<int, std::uint64_t>;  // pid and start time
 
+  os::Access read_stat(int pid, os::Fd* kept);
   void describe_one(ProcessDetail& detail, const os::HostFolder& folder, const ProcessBrief& brief, bool threads);
   const ProcessDetail& constant_part(const os::HostFolder& folder, const ProcessBrief& brief);
   void forget_the_ended(const HostSample& sample);
 
   os::HostFolder proc_;
   std::string text_;  ///< read buffer
-  std::map<Key, ProcessDetail> known_;
+  /// Who looks again and again keeps the stat files open, with a quarter of the descriptors at most.
+  std::map<int, os::Fd> kept_;
+  const std::size_t most_kept_ = std::min<std::size_t>(os::most_descriptors() / 4, 4096);
+  int lists_ = 0;
+  std::map<Key, std::pair<ProcessDetail, unsigned>> known_;  ///< with the number of looks at it
 };
 
 }  // namespace drover::inline v1::health

@@ -43,9 +43,10 @@ std::vector<int> unlisted_holders(const Scene& scene, const GpuSample& gpu) {
   std::vector<int> pids;
   const Reading minor = gpu[Metric::kMinor];
   if (!minor.ok()) return pids;
+  const bool nvidia = gpu.vendor == "nvidia";
   const HostSample& host = scene.last.host;
   for (const Holder& holder : scene.holders.holders) {
-    const auto& open = holder.minors;
+    const auto& open = nvidia ? holder.minors : holder.render_minors;
     if (std::find(open.begin(), open.end(), static_cast<int>(minor.value)) == open.end()) continue;
     const auto same = [&](const GpuProcessRow& row) { return row.pid == holder.pid; };
     if (std::any_of(gpu.rows.begin(), gpu.rows.end(), same)) continue;
@@ -131,6 +132,18 @@ std::string pid_list(const std::vector<int>& pids) {
   std::string text;
   for (const int pid : pids) text += (text.empty() ? "" : " ") + std::to_string(pid);
   return text;
+}
+
+std::string how_to_reset(const GpuSample* gpu) {
+  if (gpu == nullptr) return "nvidia-smi --gpu-reset";
+  if (gpu->vendor == "nvidia") return "nvidia-smi --gpu-reset -i " + std::to_string(gpu->index);
+  if (gpu->vendor == "amd") return "amd-smi reset --gpureset -g " + gpu->bus;
+  return "echo 1 > /sys/bus/pci/devices/" + gpu->bus + "/reset";
+}
+
+std::string how_to_read_log(const GpuSample* gpu) {
+  if (gpu == nullptr || gpu->vendor == "nvidia") return "dmesg | grep -i -e xid -e nvrm";
+  return gpu->vendor == "amd" ? "dmesg | grep -i -e amdgpu -e kfd" : "dmesg | grep -i -e i915 -e ' xe '";
 }
 
 void advise_ending(Finding& finding, int launcher, const std::vector<int>& pids) {

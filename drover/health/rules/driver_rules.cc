@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "drover/health/rules/rules.h"
 
@@ -60,6 +61,24 @@ std::string hex_list(const std::set<std::uint64_t>& xids) {
   return text;
 }
 
+struct LoggedGroup {
+  int count = 0;
+  const LoggedXid* last = nullptr;
+};
+
+/// "Xid 79 (the GPU has fallen off the bus) in the kernel's log, 3 times, the last 5 min ago, of pid 1234 (python)"
+std::string text_of(const LoggedGroup& group, double age) {
+  const Xid* const known = find_xid(group.last->xid);
+  std::string text = "Xid " + std::to_string(group.last->xid);
+  if (known != nullptr) text += std::string(" (") + known->meaning + ")";
+  text += " in the kernel's log, ";
+  if (group.count > 1) text += std::to_string(group.count) + " times, the last ";
+  text += duration_text(age) + " ago";
+  if (group.last->pid > 0) text += ", of pid " + std::to_string(group.last->pid);
+  if (!group.last->name.empty()) text += " (" + group.last->name + ")";
+  return text;
+}
+
 void raise(Finding& finding, Severity severity, std::string why) {
   finding.severity = std::max(finding.severity, severity);
   finding.because.push_back(std::move(why));
@@ -70,13 +89,54 @@ bool answered(const GpuSample& gpu, int code) {
                                                    [&](const Reading& reading) { return reading.code == code; });
 }
 
-void advise_reset(Finding& finding, const GpuSample& gpu) {
-  const std::string index = std::to_string(gpu.index);
+void advise_reset(Finding& finding, const GpuSample* gpu) {
   finding.action.emplace_back(
       "read the kernel's log: dmesg | grep -i -e xid -e nvrm; the numbers: docs.nvidia.com/deploy/xid-errors");
-  finding.action.push_back(
-      "drain the node; when nobody uses the GPU (all peers of an NVSwitch together): nvidia-smi --gpu-reset -i " +
-      index + ", as root; if that fails, reboot");
+  finding.action.push_back("drain the node; when nobody uses the GPU (all peers of an NVSwitch together): " +
+                           how_to_reset(gpu) + ", as root; if that fails, reboot");
+}
+
+/// Xids of the kernel's log: what is recent counts as if it had been seen, what is older is a note, and an
+/// application's old mistake is nothing. `seen`: those that arrived while watching, and are told already. True when
+/// there is anything that only a look at the past shows.
+bool add_logged(const Scene& scene, const std::vector<LoggedXid>& logged, const std::set<std::uint64_t>& seen,
+                Severity most, Finding& finding) {
+  std::map<std::uint64_t, LoggedGroup> groups;
+  for (const LoggedXid& xid : logged) {
+    LoggedGroup& group = groups[xid.xid];
+    ++group.count;
+    if (group.last == nullptr || group.last->at <= xid.at) group.last = &xid;
+  }
+  bool past = false;
+  for (const auto& [number, group] : groups) {
+    const double age = std::max(0.0, scene.last.at - group.last->at);
+    const Xid* const known = find_xid(number);
+    const Severity severity = known != nullptr ? known->severity : Severity::kInfo;
+    const bool recent = age <= scene.limits[kR1Recent];
+    if ((recent && seen.count(number) > 0) || (!recent && severity < Severity::kWarning)) continue;
+    raise(finding, std::min(most, recent ? severity : Severity::kInfo), text_of(group, age));
+    past = past || !recent;
+    if (finding.limits.empty()) finding.limits.push_back(scene.limits.text(kR1Recent));
+  }
+  return past;
+}
+
+/// Xids of a GPU that the driver does not list: it may have fallen off the bus before the driver was asked.
+void judge_elsewhere(const Scene& scene, std::vector<Finding>& findings) {
+  std::map<std::string, std::vector<LoggedXid>> by_bus;
+  for (const LoggedXid& xid : scene.last.driver.logged_elsewhere) by_bus[xid.bus].push_back(xid);
+  for (const auto& [bus, logged] : by_bus) {
+    Finding finding;
+    finding.rule = Rule::kR1;
+    const bool past = add_logged(scene, logged, {}, scene.container ? Severity::kInfo : Severity::kCritical, finding);
+    if (finding.because.empty()) continue;
+    finding.verdict = finding.severity >= Severity::kWarning ? "FAULT" : past ? "EARLIER XID" : "XID OF AN APPLICATION";
+    finding.confidence = Confidence::kMedium;
+    const bool asked = scene.last.driver.state == DriverState::kOk;
+    finding.because.push_back("it is of the GPU at " + bus + (asked ? ", which the driver does not list" : ""));
+    if (finding.severity >= Severity::kWarning) advise_reset(finding, nullptr);
+    findings.push_back(std::move(finding));
+  }
 }
 
 void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& findings) {
@@ -107,11 +167,12 @@ void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& f
     }
     raise(finding, worst, hex_list(track->xids) + " arrived while watching");
   }
+  const bool past = track != nullptr && add_logged(scene, track->logged, track->xids, Severity::kCritical, finding);
   if (finding.because.empty()) return;
-  if (finding.severity == Severity::kInfo) finding.verdict = "XID OF AN APPLICATION";
+  if (finding.severity == Severity::kInfo) finding.verdict = past ? "EARLIER XID" : "XID OF AN APPLICATION";
   if (finding.severity == Severity::kWarning) finding.verdict = "DEGRADED";
   finding.confidence = Confidence::kHigh;
-  if (finding.severity >= Severity::kWarning) advise_reset(finding, gpu);
+  if (finding.severity >= Severity::kWarning) advise_reset(finding, &gpu);
   findings.push_back(std::move(finding));
 }
 
@@ -144,7 +205,9 @@ void judge_gate(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& 
   const double enough =
       std::max(scene.limits[kR8Vram], scene.limits[kR8VramShare] * gpu[Metric::kMemoryTotal].number().value_or(0));
   double held = gpu[Metric::kMemoryUsed].number().value_or(0);
-  for (const GpuProcessRow& row : gpu.rows) held = std::max(held, row.memory.number().value_or(enough));
+  for (const GpuProcessRow& row : gpu.rows) {
+    if (row.memory.code != Reading::kMachineMemory) held = std::max(held, row.memory.number().value_or(enough));
+  }
   if (held < enough) return;  // nobody holds enough to matter
   Finding finding = about(Rule::kG0, gpu, "CANNOT JUDGE");
   finding.severity = Severity::kUnknown;
@@ -158,6 +221,7 @@ void judge_gate(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& 
 
 void judge_driver(const Scene& scene, std::vector<Finding>& findings) {
   judge_state(scene, findings);
+  judge_elsewhere(scene, findings);
   for (const GpuSample& gpu : scene.last.driver.gpus) {
     judge_gpu(scene, gpu, findings);
     judge_gate(scene, gpu, findings);

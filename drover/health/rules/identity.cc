@@ -90,12 +90,31 @@ Kind own_kind(const ProcessBrief& process, const ProcessDetail* detail) {
   return Kind::kPlain;
 }
 
+/// A master that is this node's own says nothing about other nodes, and neither does torchrun's run id "none".
+std::string wide_group_of(const ProcessDetail& detail) {
+  std::string group;
+  const auto add = [&](const std::string& part) { group += (group.empty() ? "" : ", ") + part; };
+  const std::string *job = variable(detail, "SLURM_JOB_ID"), *step = variable(detail, "SLURM_STEP_ID");
+  if (job != nullptr && os::parse_number(*job)) add("slurm " + *job + (step != nullptr ? "." + *step : ""));
+  const std::string *run = variable(detail, "TORCHELASTIC_RUN_ID"), *master = variable(detail, "MASTER_ADDR"),
+                    *port = variable(detail, "MASTER_PORT");
+  if (run != nullptr && !run->empty() && *run != "none") add("run " + *run);
+  const std::string* const name_space = variable(detail, "PMIX_NAMESPACE");  // Open MPI: of one mpirun, on all nodes
+  if (group.empty() && name_space != nullptr && !name_space->empty()) add("mpi " + *name_space);
+  const bool loopback = master == nullptr || master->empty() || *master == "localhost" || *master == "::1" ||
+                        master->substr(0, 4) == "127.";
+  if (!loopback && port != nullptr) add("master " + *master + ":" + *port);
+  // Two torchruns of one step on one node differ in nothing else.
+  if (loopback && master != nullptr && port != nullptr && !group.empty()) add("port " + *port);
+  return group;
+}
+
 }  // namespace
 
 Job job_of(const ProcessDetail& detail) {
   Job job;
   job.rank = number(detail, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
-  job.world_size = number(detail, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"});
+  job.world_size = number(detail, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"});
   // An interactive shell of srun is "task 0 of 1", which makes no rank of what is started in it.
   if (!job.rank && job.world_size.value_or(1) > 1) job.rank = number(detail, {"SLURM_PROCID"});
   job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"});
@@ -111,6 +130,7 @@ Job job_of(const ProcessDetail& detail) {
       if (const std::string* const value = variable(detail, name)) job.group += *value + "/";
     }
     if (job.group.empty()) job.group = "/";
+    job.wide_group = wide_group_of(detail);
   }
   return job;
 }
@@ -159,8 +179,12 @@ double age_of(const ProcessBrief& process, double now) {
 }
 
 bool waits_in_driver(const std::string& function) {
-  static constexpr std::array<std::string_view, 5> kWords = {"nvidia", "uvm", "nvkms", "rm_ioctl", "os_acquire"};
-  return contains_any(function, kWords) || function.substr(0, 3) == "nv_";
+  static constexpr std::array<std::string_view, 8> kWords = {"nvidia",     "uvm",    "nvkms",  "rm_ioctl",
+                                                             "os_acquire", "amdgpu", "amdkfd", "i915_"};
+  static constexpr std::array<std::string_view, 5> kStarts = {"nv_", "kfd_", "xe_", "ttm_", "drm_"};
+  return contains_any(function, kWords) || std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) {
+           return function.substr(0, start.size()) == start;
+         });
 }
 
 bool waits_in_storage(const std::string& function) {

@@ -15,7 +15,10 @@ struct Job {
   std::string scheduler;  ///< "slurm", "kubernetes", "docker", "systemd" or empty
   std::string id;
   std::optional<int> rank, world_size, local_world_size;
-  std::string group;  ///< equal for the ranks of one job; empty without a rank
+  std::string group;  ///< equal for the ranks of one job on this node; empty without a rank
+  /// Equal for the ranks of one job on all its nodes, and different from that of every other job: "slurm 4711.0",
+  /// "master n01:29500"; empty when nothing tells.
+  std::string wide_group;
 
   bool ranked() const noexcept { return rank.has_value(); }
 };

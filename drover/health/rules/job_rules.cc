@@ -189,6 +189,12 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
                             bytes_text(1e3 * (gpu[Metric::kPcieSendKilobytes].number().value_or(0) +
                                               gpu[Metric::kPcieReceiveKilobytes].number().value_or(0))) +
                             " a second");
+  if (gpu[Metric::kTensor].ok() && gpu[Metric::kMemoryTraffic].ok()) {
+    finding.because.push_back(
+        "its tensor cores are " + percent_text(0.01 * static_cast<double>(gpu[Metric::kTensor].value)) +
+        " busy, its memory's bandwidth " + percent_text(0.01 * static_cast<double>(gpu[Metric::kMemoryTraffic].value)) +
+        " (the GPU's own counters)");
+  }
   name_silence(view, finding);
   finding.not_because.emplace_back("slowed by heat or a power brake: the clock reasons say no");
   const double held = view.spinning;

@@ -78,5 +78,8 @@ void advise_evidence(Finding& finding, int pid, bool ranked);
 /// `launcher`: 0 when there is none; `pids`: all that may have to be killed in the end.
 void advise_ending(Finding& finding, int launcher, const std::vector<int>& pids);
 std::string pid_list(const std::vector<int>& pids);
+/// Commands, by the GPU's vendor; nullptr: NVIDIA's, of no certain GPU.
+std::string how_to_reset(const GpuSample* gpu);
+std::string how_to_read_log(const GpuSample* gpu);
 
 }  // namespace drover::inline v1::health

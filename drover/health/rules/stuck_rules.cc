@@ -40,11 +40,11 @@ void explain_kernel(const Subject& subject, const ProcessTrack& track, bool kill
     return;
   }
   advise_asking(finding, subject.job);
-  finding.action.push_back("keep evidence: cat /proc/" + std::to_string(subject.pid) +
-                           "/task/*/wchan; dmesg | grep -i -e xid -e nvrm");
-  finding.action.emplace_back(
-      "more signals do nothing: drain the node, read dmesg for Xid, then reset the GPU (nvidia-smi --gpu-reset, as "
-      "root) or reboot");
+  const GpuSample* const gpu = subject.gpus.empty() ? nullptr : subject.gpus.front().gpu;
+  finding.action.push_back("keep evidence: cat /proc/" + std::to_string(subject.pid) + "/task/*/wchan; " +
+                           how_to_read_log(gpu));
+  finding.action.push_back("more signals do nothing: drain the node, read the kernel's log, then reset the GPU (" +
+                           how_to_reset(gpu) + ", as root) or reboot");
 }
 
 /// R2 for one process: `subject` may be on no GPU.
@@ -111,7 +111,7 @@ void name_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
     advise_ending(finding, 0, pids);
   } else if (all_seen) {
     finding.because.emplace_back("nobody has the device open: the driver leaked it");
-    finding.action.emplace_back("drain the GPU, then reset it (nvidia-smi --gpu-reset, as root) or reload the driver");
+    finding.action.push_back("drain the GPU, then reset it (" + how_to_reset(&gpu) + ", as root) or reload the driver");
   } else {
     finding.not_because.push_back(std::to_string(scene.holders.unreadable) +
                                   " processes may not be looked at: one of them may be the holder");

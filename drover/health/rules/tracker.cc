@@ -20,6 +20,10 @@ const ProcessBrief* find_in(const std::vector<ProcessBrief>& table, int pid) noe
   return at != table.end() && at->pid == pid ? &*at : nullptr;
 }
 
+bool contains(const std::vector<int>& numbers, int number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
 bool asleep(const ProcessBrief& brief, const ProcessDetail& detail) {
   if (brief.state != 'S') return false;
   return std::all_of(detail.threads.begin(), detail.threads.end(),
@@ -76,8 +80,8 @@ void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const
   // Where the threads were not looked at, the state of the first one is known all the same.
   if (!detail.threads.empty()) {
     add_stuck(track, sample.at, detail.threads);
-  } else if (brief.state == 'D') {
-    add_stuck(track, sample.at, {{brief.pid, 'D', {}}});
+  } else if (brief.state == 'D' && (!track.stuck.holds() || contains(track.stuck_threads, brief.pid))) {
+    add_stuck(track, sample.at, {{brief.pid, 'D', {}}});  // another thread that is stuck may be so still
   }
   track.seen = sample.at;
 }
@@ -115,7 +119,7 @@ void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<Thread
   const std::vector<int>& before = track.stuck_threads;
   for (const ThreadSample& thread : threads) {
     if (thread.state != 'D') continue;
-    if (track.stuck.holds() && std::find(before.begin(), before.end(), thread.tid) == before.end()) continue;
+    if (track.stuck.holds() && !contains(before, thread.tid)) continue;
     stuck.push_back(thread.tid);
     if (place.empty() || waits_in_driver(thread.waits_in)) place = thread.waits_in;
   }

@@ -56,6 +56,7 @@ struct GpuTrack {
   Spread cores, memory;
   std::string cannot_judge;  ///< G0, at the last look; empty: activity can be trusted
   std::set<std::uint64_t> xids;
+  std::vector<LoggedXid> logged;
   double seen = -1;
 };
 

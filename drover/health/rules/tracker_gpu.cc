@@ -26,7 +26,9 @@ bool mig_on(const GpuSample& gpu) { return gpu[Metric::kMig].ok() && gpu[Metric:
 
 std::string cannot_judge(const GpuSample& gpu, const HostSample& host, bool container) {
   if (!gpu.stuck_in.empty()) return "the GPU does not answer";
-  if (mig_on(gpu)) return "MIG is on: the driver tells no utilisation of processes";
+  if (mig_on(gpu) && !gpu.activity.ok() && gpu.activity.code != Reading::kNotFound) {
+    return "MIG is on: the driver tells no utilisation of processes";
+  }
   if (!gpu.processes.ok()) return "the list of processes is not available: " + gpu.processes.why();
   if (!gpu.activity.ok() && gpu.activity.code != Reading::kNotFound) {
     return "utilisation of processes is not available: " + gpu.activity.why();
@@ -48,7 +50,7 @@ std::string cannot_judge(const GpuSample& gpu, const HostSample& host, bool cont
 
 double unattributed_bytes(const GpuSample& gpu) {
   const Reading used = gpu[Metric::kMemoryUsed];
-  if (!used.ok() || !gpu.processes.ok()) return -1;
+  if (!used.ok() || !gpu.processes.ok() || gpu.unseen > 0) return -1;
   double sum = 0;
   for (const GpuProcessRow& row : gpu.rows) {
     if (!row.memory.ok()) return -1;
@@ -63,6 +65,7 @@ void Tracker::add_gpu(const Sample& sample, const GpuSample& gpu, bool container
   const double seconds = track.seen >= 0 ? sample.at - track.seen : 0;
   track.cannot_judge = cannot_judge(gpu, sample.host, container);
   track.xids.insert(gpu.xids.begin(), gpu.xids.end());
+  if (!gpu.logged.empty()) track.logged = gpu.logged;
   if (gpu[Metric::kUtilCores].ok()) track.cores.add(static_cast<double>(gpu[Metric::kUtilCores].value));
   if (gpu[Metric::kUtilMemory].ok()) track.memory.add(static_cast<double>(gpu[Metric::kUtilMemory].value));
 
@@ -107,7 +110,7 @@ void Tracker::add_hold(const Sample& sample, const GpuSample& gpu, const GpuTrac
   add(hold.gone, gone ? Holds::kYes : Holds::kNo, sample.at);
 
   const GpuActivityRow* const activity = find_activity(gpu, row.pid);
-  const bool trusted = track.cannot_judge.empty();
+  const bool trusted = track.cannot_judge.empty() && row.use_code == Reading::kOk;
   const double cores = activity != nullptr ? activity->cores : 0;
   const bool busy = activity != nullptr && (activity->cores > 0 || activity->memory > 0);
   if (trusted) {
@@ -136,7 +139,9 @@ Holds Tracker::spinning(const GpuSample& gpu, const GpuTrack& track, const Proce
   const auto limit = gpu[Metric::kPowerLimitMilliwatts].number(1e-3);
   const double few_watts = std::max(limit.value_or(0) * limits_[kR6PowerOfLimit],
                                     std::max(0.0, track.idle_power_w) * limits_[kR6PowerOfIdle]);
+  const auto traffic = gpu[Metric::kMemoryTraffic].number(0.01), tensor = gpu[Metric::kTensor].number(0.01);
   if (memory && *memory > limits_[kR6Memory]) return Holds::kNo;
+  if (traffic.value_or(0) > limits_[kR6Memory] || tensor.value_or(0) > limits_[kR6Memory]) return Holds::kNo;
   if (sent && received && *sent + *received > limits_[kR6Pcie]) return Holds::kNo;
   if (track.nvlink_rate > limits_[kR6Nvlink]) return Holds::kNo;
   if (process != nullptr && process->io_rate > limits_[kR6Io]) return Holds::kNo;

@@ -60,6 +60,34 @@ gpu 0
 gpu 1
 at 4 gpu 1 stuck=nvmlDeviceGetPowerUsage
 )"},
+    {"fault-logged", R"(
+title The kernel's log has a double-bit error of five minutes ago
+window 0
+expect R1 critical
+gpu 0 power=62 log=48@300
+proc 100 name=bash
+)"},
+    {"fault-logged-row", R"(
+title The kernel's log says that a row was remapped ten minutes ago, and again
+window 10
+expect R1 warning
+gpu 0 power=62 log=63@900,63@600
+proc 100 name=bash
+)"},
+    {"fault-none-logged-long-ago", R"(
+title A double-bit error of ten hours ago is a note
+window 0
+expect none
+gpu 0 power=62 log=48@36000
+proc 100 name=bash
+)"},
+    {"fault-none-logged-application", R"(
+title An application's page fault of a minute ago, and one of yesterday
+window 0
+expect none
+gpu 0 power=62 log=31@90000,31@60
+proc 100 name=bash
+)"},
     {"fault-none-metrics-missing", R"(
 title An old card that knows neither power nor clocks nor ECC
 window 10

@@ -14,6 +14,28 @@ proc 100 name=bash
 proc 4000 ppid=100 cmd="python train.py" wchan=do_select
 on 0 4000 vram=30
 )"},
+    {"idle-mig", R"(
+title MIG with counters: one part has held 30 GiB for 70 minutes, the other works
+window 4200
+expect R8 warning 4000
+gpu 0 power=200 mig=1 instances=1:0:40,2:0:40 gpm=1
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" wchan=do_select
+proc 4001 ppid=100 cmd="python other.py" state=R cpu=1 io=1e6
+on 0 4000 vram=30 gi=1
+on 0 4001 vram=30 gi=2 sm=80
+)"},
+    {"idle-none-mig-works", R"(
+title MIG with counters: both parts work, though their processes seem to sleep
+window 4200
+expect none
+gpu 0 power=200 mig=1 instances=1:0:40,2:0:40 gpm=1
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python one.py" wchan=do_select
+proc 4001 ppid=100 cmd="python two.py" wchan=do_select
+on 0 4000 vram=30 gi=1 sm=3
+on 0 4001 vram=30 gi=2 sm=80
+)"},
     {"idle-two-gpus", R"(
 title One process holds two GPUs and uses neither, for two hours and more
 window 7800

@@ -133,6 +133,15 @@ proc 4001 ppid=100 cmd="python train.py" state=R cpu=1 io=0 env="RANK=1 WORLD_SI
 on 0 4000 vram=60 sm=100 mem=0
 on 1 4001 vram=60 sm=100 mem=0
 )"},
+    {"spinning-counters-agree", R"(
+title Hopper: 100 % busy, and the GPU's own counters say that nothing is computed
+window 900
+expect R6 warning 4000
+gpu 0 name="NVIDIA H100 80GB HBM3" power=110 limit=700 gpm=1 tensor=0 occupancy=6 dram=0
+proc 100 name=torchrun cmd="torchrun train.py"
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1 io=0 env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+on 0 4000 vram=60 sm=100 mem=0
+)"},
     {"spinning-odd-rank-out", R"(
 title Three ranks spin and wait for the fourth, which sleeps
 window 900
@@ -201,6 +210,15 @@ gpu 0 power=100 swing=0.3
 proc 100 name=bash
 proc 4000 ppid=100 cmd="./solver" state=R cpu=1
 on 0 4000 vram=4 sm=98 mem=3
+)"},
+    {"spinning-none-tensor-cores", R"(
+title Low and even power, but the GPU's own counters say that tensor cores work
+window 900
+expect none
+gpu 0 power=98 gpm=1 tensor=40 occupancy=30 dram=3
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python infer.py" state=R cpu=1 io=0
+on 0 4000 vram=60 sm=100 mem=0
 )"},
     {"spinning-none-short", R"(
 title A hundred seconds of waiting in a collective: not long enough

@@ -85,6 +85,17 @@ proc 100 name=bash
 proc 4000 ppid=100 cmd="python train.py"
 on 0 4000 vram=30
 )"},
+    {"unknown-mig-shared-part", R"(
+title MIG with counters: two programs share a part that works, and nobody tells which of them does
+window 4200
+expect G0 unknown
+gpu 0 power=200 mig=1 instances=1:0:40 gpm=1 code.util_cores_percent=3
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python one.py" wchan=do_select
+proc 4001 ppid=100 cmd="python two.py" wchan=do_select
+on 0 4000 vram=20 gi=1 sm=80
+on 0 4001 vram=10 gi=1
+)"},
     {"unknown-driver-560", R"(
 title Driver 560 in a container: one list has inner pids, the other outer ones
 window 900

@@ -11,7 +11,7 @@ namespace drover::inline v1::health {
 namespace {
 
 /// What adds up over time; the sum has the same name.
-constexpr const char* kRates[] = {"cpu", "io", "power", "nvlink"};
+constexpr const char* kRates[] = {"cpu", "io", "power", "nvlink", "sm"};
 constexpr double kSwingPeriod = 60, kTwoPi = 6.283185307179586;  // of power that goes up and down
 
 bool same(const Thing& a, const Thing& b) { return a.kind == b.kind && a.id == b.id && a.other == b.other; }

@@ -16,7 +16,8 @@ struct Thing {
   int id = 0;        ///< index of the GPU, or pid
   int other = 0;     ///< of "on": the pid
   std::map<std::string, std::string> values;
-  std::map<std::string, double> sums;  ///< of cpu, io, power, nvlink over the time so far: core seconds, bytes, joules
+  /// Of cpu, io, power, nvlink, sm over the time so far: core seconds, bytes, joules, percent times seconds.
+  std::map<std::string, double> sums;
 
   std::string text(const std::string& key, const std::string& otherwise = {}) const;
   double number(const std::string& key, double otherwise = 0) const;  ///< 0.5, 12e6, 0x40

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+
+#include "drover/health/drm/processes.h"
+#include "drover/health/nvml/instance_use.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -30,6 +34,48 @@ void set_memory(GpuSample& sample, const World& world, const Thing& gpu) {
   set(sample, gpu, Metric::kMemoryReserved, 0.5 * kGiB, gpu.number("v1") != 0 ? Reading::kNoFunction : Reading::kOk);
 }
 
+/// "48@300,31@20": Xids of the kernel's log, and how many seconds before time 0 they came.
+void set_log(GpuSample& sample, const Thing& gpu) {
+  std::string rest = gpu.text("log");
+  while (!rest.empty()) {
+    const std::string one = rest.substr(0, rest.find(','));
+    rest.erase(0, one.size() + 1);
+    const std::size_t at = std::min(one.find('@'), one.size() - 1);
+    sample.logged.push_back({static_cast<std::uint64_t>(std::strtod(one.c_str(), nullptr)),
+                             Scenario::kUptime - std::strtod(one.c_str() + at + 1, nullptr), sample.bus.substr(4, 10),
+                             4000, "python"});
+  }
+}
+
+/// "1:0:20,2:0:20": parts by GPU instance, compute instance and GiB. With gpm=1 their use is told.
+void set_instances(GpuSample& sample, const World& world, const Thing& gpu) {
+  std::string rest = gpu.text("instances");
+  while (!rest.empty()) {
+    const std::string one = rest.substr(0, rest.find(','));
+    rest.erase(0, one.size() + 1);
+    GpuInstance instance;
+    char* end = nullptr;
+    instance.gpu_instance = static_cast<std::uint32_t>(std::strtoul(one.c_str(), &end, 10));
+    if (*end == ':') instance.compute_instance = static_cast<std::uint32_t>(std::strtoul(end + 1, &end, 10));
+    const double total = *end == ':' ? std::strtod(end + 1, nullptr) : 0;
+    double used = 0, busy = 0;
+    for (const Thing* const on : world.all("on")) {
+      if (on->id != gpu.id || on->number("gi", -1) != instance.gpu_instance || on->number("ended") != 0) continue;
+      used += on->number("vram");
+      busy += on->number("sm");
+    }
+    instance.name = sample.name + " MIG";
+    instance.uuid = "MIG-" + std::to_string(gpu.id) + "-" + std::to_string(instance.gpu_instance);
+    instance.memory_total = {Reading::kOk, static_cast<std::uint64_t>(total * kGiB)};
+    instance.memory_used = {Reading::kOk, static_cast<std::uint64_t>(used * kGiB)};
+    const int code = gpu.number("gpm") == 0 ? static_cast<int>(Reading::kMig)
+                     : world.at <= 0        ? static_cast<int>(Reading::kOneLook)
+                                            : Reading::kOk;
+    instance.cores = {code, code == Reading::kOk ? static_cast<std::uint64_t>(std::min(busy, 100.0)) : 0};
+    sample.instances.push_back(std::move(instance));
+  }
+}
+
 void set_processes(GpuSample& sample, const World& world, const Thing& gpu) {
   sample.processes = {static_cast<int>(gpu.number("list", gpu.number("lost") != 0 ? Reading::kGpuLost : 0)), 0};
   bool active = false;
@@ -40,7 +86,11 @@ void set_processes(GpuSample& sample, const World& world, const Thing& gpu) {
     const bool unknown = on->text("vram") == "na";
     const Reading memory{unknown ? Reading::kNoValue : Reading::kOk,
                          unknown ? 0 : static_cast<std::uint64_t>(on->number("vram") * kGiB)};
-    if (sample.processes.ok()) sample.rows.push_back({on->other, uses, memory});
+    if (sample.processes.ok()) {
+      GpuProcessRow& row = sample.rows.emplace_back(GpuProcessRow{on->other, uses, memory});
+      if (on->has("gi")) row.gpu_instance = static_cast<std::uint32_t>(on->number("gi"));
+      if (on->has("gi")) row.compute_instance = static_cast<std::uint32_t>(on->number("ci"));
+    }
     const auto cores = static_cast<std::uint32_t>(on->number("sm")),
                busy = static_cast<std::uint32_t>(on->number("mem"));
     if (cores == 0 && busy == 0) continue;
@@ -73,7 +123,70 @@ int code_of(const Thing& gpu, Metric metric, int otherwise) {
   return otherwise;
 }
 
+bool is_nvidia(const Thing& gpu) { return gpu.text("vendor", "nvidia") == "nvidia"; }
+
+std::string slot_of(const Thing& gpu) {
+  return gpu.number("integrated") != 0 ? "0000:00:02.0" : "0000:0" + std::to_string(gpu.id + 1) + ":00.0";
+}
+
+namespace {
+
+void set_kernel_numbers(GpuSample& sample, const World& world, const Thing& gpu) {
+  const bool integrated = gpu.number("integrated") != 0, amd = sample.vendor == "amd";
+  double used = gpu.number("extra") * kGiB;
+  for (const Thing* const on : world.all("on")) {
+    if (on->id == gpu.id && on->number("ended") == 0) used += on->number("vram") * kGiB;
+  }
+  const int own = integrated ? Reading::kMachineMemory : Reading::kOk,
+            at_amd = amd ? Reading::kOk : Reading::kNotSupported;
+  set(sample, gpu, Metric::kMemoryTotal, gpu.number("total", 64) * kGiB, own);
+  set(sample, gpu, Metric::kMemoryUsed, used, amd ? own : integrated ? own : Reading::kNotSupported);
+  set(sample, gpu, Metric::kUtilCores, utilization(world, gpu, "util", "sm"));
+  set(sample, gpu, Metric::kUtilMemory, utilization(world, gpu, "memutil", "mem"), at_amd);
+  set(sample, gpu, Metric::kPowerMilliwatts, 1e3 * gpu.number("power", 60));
+  set(sample, gpu, Metric::kPowerLimitMilliwatts, 1e3 * gpu.number("limit", 300));
+  set(sample, gpu, Metric::kTemperature, gpu.number("temp", 40));
+  set(sample, gpu, Metric::kClockCoresMhz, gpu.number("clock", 1700));
+  set(sample, gpu, Metric::kEccUncorrected, gpu.number("ecc"), at_amd);
+  set(sample, gpu, Metric::kMinor, 128 + gpu.id);
+}
+
+/// AMD's and Intel's, of which the kernel tells.
+GpuSample kernel_gpu_of(const World& world, const Thing& gpu) {
+  GpuSample sample;
+  sample.index = gpu.id;
+  sample.vendor = gpu.text("vendor");
+  const bool amd = sample.vendor == "amd";
+  sample.name = gpu.text("name", amd ? "AMD Instinct MI210" : "Intel GPU 56a0");
+  sample.bus = slot_of(gpu);
+  sample.uuid = amd ? "AMD-00000000000000a" + std::to_string(gpu.id) : "PCI-" + sample.bus;
+  sample.readings.fill({Reading::kNotSupported, 0});
+  if (gpu.text("runtime") == "suspended") {
+    sample.readings.fill({Reading::kAsleep, 0});
+    sample.processes = sample.activity = {Reading::kAsleep, 0};
+    return sample;
+  }
+  set_kernel_numbers(sample, world, gpu);
+  std::vector<drm::ProcessUse> uses;
+  for (const Thing* const on : world.all("on")) {
+    if (on->id != gpu.id || on->number("ended") != 0 || on->number("foreign") != 0) continue;
+    drm::ProcessUse& use = uses.emplace_back();
+    use.pid = on->other;
+    use.computes = on->number("kfd") != 0;
+    use.uses = use.computes || on->text("uses", "C") == "C" ? kUsesCompute : kUsesGraphics;
+    use.memory = {gpu.number("integrated") != 0 ? Reading::kMachineMemory : Reading::kOk,
+                  static_cast<std::uint64_t>(on->number("vram") * kGiB)};
+    use.share = {Reading::kOk, use.computes ? 0 : static_cast<std::uint64_t>(on->number("sm"))};
+    if (on->has("occupancy")) use.occupancy = {Reading::kOk, static_cast<std::uint64_t>(on->number("occupancy"))};
+  }
+  drm::fill_processes(sample, std::move(uses), world.at <= 0);
+  return sample;
+}
+
+}  // namespace
+
 GpuSample gpu_of(const World& world, const Thing& gpu) {
+  if (!is_nvidia(gpu)) return kernel_gpu_of(world, gpu);
   GpuSample sample;
   sample.index = gpu.id;
   sample.name = gpu.text("name", "NVIDIA A100-SXM4-80GB");
@@ -107,7 +220,19 @@ GpuSample gpu_of(const World& world, const Thing& gpu) {
   set(sample, gpu, Metric::kRecoveryAction, gpu.number("recovery"));
   set(sample, gpu, Metric::kMig, gpu.number("mig"));
   set(sample, gpu, Metric::kMinor, gpu.id);
+  const int counters = gpu.number("gpm") == 0 || gpu.number("mig") != 0 ? Reading::kNotSupported
+                       : world.at <= 0                                  ? static_cast<int>(Reading::kOneLook)
+                                                                        : Reading::kOk;
+  set(sample, gpu, Metric::kOccupancy, gpu.number("occupancy"), counters);
+  set(sample, gpu, Metric::kTensor, gpu.number("tensor"), counters);
+  set(sample, gpu, Metric::kMemoryTraffic, gpu.number("dram"), counters);
   set_processes(sample, world, gpu);
+  set_log(sample, gpu);
+  set_instances(sample, world, gpu);
+  if (gpu.number("mig") != 0) {
+    sample[Metric::kUtilCores] = sample[Metric::kUtilMemory] = {Reading::kMig, 0};
+    nvml::judge_instances(sample);
+  }
   if (gpu.has("xid")) sample.xids.push_back(static_cast<std::uint64_t>(gpu.number("xid")));
   return sample;
 }

@@ -79,7 +79,13 @@ HolderScan ScenarioSource::holders(Sample& sample) {
     if (process->number("closed") != 0) {
       ++scan.unreadable;
     } else if (!minors_of(*process).empty() && (brief.state != 'Z' || brief.threads > 1)) {
-      scan.holders.push_back({brief.pid, minors_of(*process), false});
+      Holder& holder = scan.holders.emplace_back();
+      holder.pid = brief.pid;
+      for (const int id : minors_of(*process)) {
+        const Thing* const gpu = world.find("gpu", id);
+        const bool nvidia = gpu == nullptr || is_nvidia(*gpu);
+        (nvidia ? holder.minors : holder.render_minors).push_back(nvidia ? id : 128 + id);
+      }
     }
   }
   return scan;

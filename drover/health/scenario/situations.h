@@ -14,5 +14,6 @@ std::vector<Situation> stuck_situations();   // R2, R3, R4
 std::vector<Situation> job_situations();     // R5, R6, R7
 std::vector<Situation> idle_situations();    // R8
 std::vector<Situation> memory_situations();  // R9, G0
+std::vector<Situation> vendor_situations();  // AMD's and Intel's GPUs
 
 }  // namespace drover::inline v1::health

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -89,7 +90,15 @@ drover::health::GpuSample Driver::gpu(int index) {
 
 std::size_t Driver::count() {
   const std::lock_guard lock(mutex_);
-  return world().all("gpu").size();
+  const auto gpus = world().all("gpu");  // other vendors' come behind
+  return static_cast<std::size_t>(
+      std::count_if(gpus.begin(), gpus.end(), [](const Thing* gpu) { return drover::health::is_nvidia(*gpu); }));
+}
+
+double Driver::gpu_number(int index, const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const Thing* const gpu = world().find("gpu", index);
+  return gpu != nullptr ? gpu->number(key) : 0;
 }
 
 double Driver::host(const std::string& key, double otherwise) {

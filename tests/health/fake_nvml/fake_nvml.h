@@ -24,6 +24,7 @@
 ///   row=16|24|32            bytes of a row of the newest process lists
 ///   zeroes=1                the driver clears the whole list before it writes rows
 ///   constant=N              lists always have N rows, the rest is junk
+///   mig_lists=1             a divided GPU lists nobody, its parts list their own
 namespace fake_nvml {
 
 class Driver {
@@ -36,6 +37,7 @@ class Driver {
   /// The GPU as the situation has it now; `index` is known to exist.
   drover::health::GpuSample gpu(int index);
   std::size_t count();
+  double gpu_number(int index, const std::string& key);
   double host(const std::string& key, double otherwise = 0);
   /// Whether the Xid that the situation shows now was not given out before.
   bool take_xid(int index, std::uint64_t& xid);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -20,8 +21,20 @@ namespace {
 
 int handles[128];
 
-int index_of(Device device) { return static_cast<int>(static_cast<int*>(device) - handles); }
+int parts[128][8];  // handles of MIG's instances
+bool is_part(Device device) { return device >= static_cast<void*>(parts) && device < static_cast<void*>(parts + 128); }
+
+int index_of(Device device) {
+  const auto* const handle = static_cast<int*>(device);
+  return static_cast<int>(is_part(device) ? (handle - parts[0]) / 8 : handle - handles);
+}
 GpuSample gpu(Device device) { return Driver::instance().gpu(index_of(device)); }
+
+/// The instance behind a handle; nullptr for a whole GPU.
+const GpuInstance* part_of(const GpuSample& sample, Device device) {
+  const auto number = static_cast<std::size_t>((static_cast<int*>(device) - parts[0]) % 8);
+  return is_part(device) && number < sample.instances.size() ? &sample.instances[number] : nullptr;
+}
 
 int give_text(const std::string& text, char* to, unsigned size) {
   if (text.size() + 1 > size) return kInsufficientSize;
@@ -42,7 +55,10 @@ int give_rows(Device device, unsigned* count, void* rows, std::size_t row, std::
   const GpuSample sample = gpu(device);
   if (!sample.processes.ok()) return sample.processes.code;
   std::vector<GpuProcessRow> wanted;
+  const GpuInstance* const part = part_of(sample, device);
   for (const GpuProcessRow& one : sample.rows) {
+    if (part != nullptr && part->gpu_instance != one.gpu_instance) continue;
+    if (part == nullptr && Driver::instance().host("mig_lists") != 0) continue;  // each part tells only its own
     if ((one.uses & use) != 0) wanted.push_back(one);
   }
   auto total = static_cast<unsigned>(wanted.size());
@@ -55,14 +71,16 @@ int give_rows(Device device, unsigned* count, void* rows, std::size_t row, std::
   if (Driver::instance().host("zeroes") != 0) std::memset(rows, 0, *count * row);
   for (unsigned i = 0; i < total; ++i) {
     Process3 entry{};
+    entry.gpu_instance = entry.compute_instance = kNone32;
     if (i < wanted.size()) {
+      entry.gpu_instance = wanted[i].gpu_instance;
+      entry.compute_instance = wanted[i].compute_instance;
       entry.pid = static_cast<std::uint32_t>(wanted[i].pid);
       entry.memory = wanted[i].memory.ok() ? wanted[i].memory.value : kNone64;
     } else {
       entry.pid = i % 2 == 0 ? 0 : 0xDEADBEEF;
       entry.memory = kNone64 - i;
     }
-    entry.gpu_instance = entry.compute_instance = kNone32;
     std::memcpy(static_cast<char*>(rows) + i * row, &entry, row);
   }
   *count = total;
@@ -106,11 +124,15 @@ FAKE nvmlSystemGetDriverVersion(char* text, unsigned size) {
 }
 FAKE nvmlDeviceGetName(Device device, char* text, unsigned size) {
   ENTER(index_of(device));
-  return give_text(gpu(device).name, text, size);
+  const GpuSample sample = gpu(device);
+  const GpuInstance* const part = part_of(sample, device);
+  return give_text(part != nullptr ? part->name : sample.name, text, size);
 }
 FAKE nvmlDeviceGetUUID(Device device, char* text, unsigned size) {
   ENTER(index_of(device));
-  return give_text(gpu(device).uuid, text, size);
+  const GpuSample sample = gpu(device);
+  const GpuInstance* const part = part_of(sample, device);
+  return give_text(part != nullptr ? part->uuid : sample.uuid, text, size);
 }
 FAKE nvmlDeviceGetMinorNumber(Device device, unsigned* value) {
   ENTER(index_of(device));
@@ -176,6 +198,10 @@ FAKE nvmlDeviceGetMemoryInfo_v2(Device device, Memory2* memory) {
   ENTER(index_of(device));
   if (memory->version != versioned(sizeof(Memory2), 2)) return 25;
   const GpuSample sample = gpu(device);
+  if (const GpuInstance* const part = part_of(sample, device)) {
+    give(part->memory_used, &memory->used);
+    return give(part->memory_total, &memory->total);
+  }
   if (sample[Metric::kMemoryReserved].code == kFunctionNotFound) return kFunctionNotFound;
   give(sample[Metric::kMemoryUsed], &memory->used);
   give(sample[Metric::kMemoryReserved], &memory->reserved);
@@ -247,6 +273,99 @@ FAKE nvmlDeviceGetProcessUtilization(Device device, ProcessActivity* rows, unsig
   for (const GpuActivityRow& row : sample.active) {
     rows[(*count)++] = {
         static_cast<std::uint32_t>(row.pid), static_cast<std::uint64_t>(now.count()), row.cores, row.memory, 0, 0};
+  }
+  return kSuccess;
+}
+FAKE nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned* count) {
+  ENTER(index_of(device));
+  *count = 7;
+  return kSuccess;
+}
+FAKE nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned index, Device* part) {
+  ENTER(index_of(device));
+  if (index >= gpu(device).instances.size()) return kNotFound;
+  *part = &parts[index_of(device)][index];
+  return kSuccess;
+}
+FAKE nvmlDeviceGetGpuInstanceId(Device device, unsigned* id) {
+  ENTER(index_of(device));
+  const GpuSample sample = gpu(device);
+  const GpuInstance* const part = part_of(sample, device);
+  if (part == nullptr) return kNotSupported;
+  *id = part->gpu_instance;
+  return kSuccess;
+}
+FAKE nvmlDeviceGetComputeInstanceId(Device device, unsigned* id) {
+  ENTER(index_of(device));
+  const GpuSample sample = gpu(device);
+  const GpuInstance* const part = part_of(sample, device);
+  if (part == nullptr) return kNotSupported;
+  *id = part->compute_instance;
+  return kSuccess;
+}
+
+namespace {
+/// A sample of GPM is what the situation says at the time when two are compared; here it only knows whose it is.
+struct FakeGpm {
+  Device device = nullptr;
+  std::uint32_t gpu_instance = kNone32;
+};
+std::atomic<int> gpm_samples{0};
+
+bool has_gpm(Device device) { return Driver::instance().gpu_number(index_of(device), "gpm") != 0; }
+}  // namespace
+
+/// For tests: samples that were not given back.
+extern "C" __attribute__((visibility("default"))) int fake_nvml_gpm_samples() { return gpm_samples; }
+
+FAKE nvmlGpmQueryDeviceSupport(Device device, GpmSupport* support) {
+  ENTER(index_of(device));
+  if (support->version != 1) return 25;
+  support->supported = has_gpm(device) ? 1 : 0;
+  return kSuccess;
+}
+FAKE nvmlGpmSampleAlloc(GpmSample* sample) {
+  ENTER();
+  *sample = new FakeGpm;
+  if (++gpm_samples > 64) return 20;  // nobody needs so many: somebody forgets to free them
+  return kSuccess;
+}
+FAKE nvmlGpmSampleFree(GpmSample sample) {
+  ENTER();
+  delete static_cast<FakeGpm*>(sample);
+  --gpm_samples;
+  return kSuccess;
+}
+FAKE nvmlGpmSampleGet(Device device, GpmSample sample) {
+  ENTER(index_of(device));
+  if (!has_gpm(device) || !gpu(device).instances.empty()) return kNotSupported;
+  *static_cast<FakeGpm*>(sample) = {device, kNone32};
+  return kSuccess;
+}
+FAKE nvmlGpmMigSampleGet(Device device, unsigned gpu_instance, GpmSample sample) {
+  ENTER(index_of(device));
+  if (!has_gpm(device)) return kNotSupported;
+  *static_cast<FakeGpm*>(sample) = {device, gpu_instance};
+  return kSuccess;
+}
+FAKE nvmlGpmMetricsGet(GpmRequest* request) {
+  const auto* const first = static_cast<FakeGpm*>(request->first);
+  const auto* const second = static_cast<FakeGpm*>(request->second);
+  ENTER(index_of(second->device));
+  if (request->version != 1 || request->count > 333 || first->device != second->device) return 2;
+  const GpuSample sample = gpu(second->device);
+  const auto number = [&](const char* key) { return Driver::instance().gpu_number(sample.index, key); };
+  for (std::uint32_t i = 0; i < request->count; ++i) {
+    GpmMetric& metric = request->metrics[i];
+    metric.code = kSuccess;
+    metric.value = metric.id == kGpmOccupancy       ? number("occupancy")
+                   : metric.id == kGpmTensor        ? number("tensor")
+                   : metric.id == kGpmMemoryTraffic ? number("dram")
+                                                    : static_cast<double>(sample[Metric::kUtilCores].value);
+    for (const GpuInstance& part : sample.instances) {
+      if (metric.id == kGpmGraphics && part.gpu_instance == second->gpu_instance)
+        metric.value = static_cast<double>(part.cores.value);
+    }
   }
   return kSuccess;
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "drover/health/engine.h"
+#include "drover/health/history.h"
+#include "drover/health/rules/tracker.h"
+#include "drover/health/source.h"
+#include "drover/health/thresholds.h"
+
+namespace drover::inline v1::health {
+
+struct WatchOptions {
+  double interval_s = 1;
+  std::string history = {};
+  double played_s = 0;  ///< of a situation: what is played before the first report
+};
+
+/// Looks that go on: what is remembered adds up from report to report, so that the rules which need time come to judge
+/// while one watches. CPU use and GPU use are those since the look before, not means over all. One thread at a time.
+class Watch {
+ public:
+  /// This machine, or a situation: its window is played at once, and from there on each look is an interval later. The
+  /// window of `options` must be 0, an interval of 0 means 1 s. Throws InvalidArgument, and what the history throws.
+  explicit Watch(const InspectOptions& options);
+  Watch(std::unique_ptr<Source> source, const Thresholds& limits, const WatchOptions& options);
+
+  /// The next report. Blocks until `interval` has passed since the look before (the first time: 0.2 s, for two looks),
+  /// and at most the driver's deadline longer. Throws std::system_error when the history cannot be written, which is
+  /// tried at the first look and then twice a minute.
+  Report look();
+
+  /// Writes the history, if there is one and something was seen. Throws std::system_error.
+  void save();
+
+  double interval() const noexcept { return options_.interval_s; }
+
+ private:
+  void begin();
+  void add(const Sample& sample);
+  bool looks_at_threads();
+  HolderScan holders(Sample& sample);
+  void forget_the_ended(const Sample& last);
+
+  const std::unique_ptr<Source> source_;
+  const Thresholds limits_;
+  const WatchOptions options_;
+  const bool container_;
+  Tracker tracker_;
+  GpuSeries series_;
+  std::optional<History> history_;
+  std::optional<Sample> before_;
+  double begun_at_ = 0, due_ = 0, saved_at_ = 0;
+  int count_ = 0;
+  HolderScan holders_;  ///< of holders_at_; dear, so not made anew at each look
+  double holders_at_ = 0;
+};
+
+}  // namespace drover::inline v1::health

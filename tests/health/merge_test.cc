@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/merge.h"
+
+#include <gtest/gtest.h>
+
+#include "drover/health/report_html.h"
+#include "drover/health/report_json.h"
+#include "drover/health/report_prometheus.h"
+
+namespace {
+
+using namespace drover::health;
+
+/// What one rank is seen doing.
+struct Seen {
+  double cores = 1, power = 90;
+  Rule rule = Rule::kR6;  ///< kG0: no rule speaks
+  Severity severity = Severity::kWarning;
+};
+constexpr Seen kSpins, kBlocked{0, 60, Rule::kR7}, kWorks{0.9, 350, Rule::kG0}, kSpinsOnce{1, 90, Rule::kG0},
+    kIdleOnce{0, 60, Rule::kG0};
+
+Finding finding_of(const Seen& seen, int gpu, int pid) {
+  Finding finding;
+  finding.rule = seen.rule;
+  finding.severity = seen.severity;
+  finding.verdict = seen.rule == Rule::kR6 ? "SPINNING, NO PROGRESS" : "BLOCKED JOB";
+  finding.gpu = gpu;
+  finding.pid = pid;
+  return finding;
+}
+
+/// A node with one rank on each GPU, from `first` on.
+Report node(const std::string& name, int first, int world, const std::vector<Seen>& ranks) {
+  Report report;
+  report.node = report.host = name;
+  report.unix_time = 1e9;
+  report.window_s = 600;
+  report.once = false;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    GpuReport gpu;
+    gpu.index = static_cast<int>(i);
+    gpu.cores.value = ranks[i].cores;
+    gpu.memory.value = 0.01;
+    gpu.power_w.value = ranks[i].power;
+    gpu.power_limit_w.value = 400;
+    GpuProcessReport on;
+    on.process.pid = 4000 + static_cast<int>(i);
+    on.process.parent = 100;
+    on.process.user = "maria";
+    on.process.state = 'S';
+    on.process.age_s = 7200;
+    on.process.job = "slurm 77";
+    on.process.job_group = "slurm 77.0";
+    on.process.rank = first + static_cast<int>(i);
+    on.process.world_size = world;
+    on.memory_bytes.value = std::uint64_t{30} << 30U;
+    on.cores.value = ranks[i].cores;
+    if (ranks[i].rule != Rule::kG0) report.findings.push_back(finding_of(ranks[i], gpu.index, on.process.pid));
+    gpu.processes.push_back(on);
+    report.gpus.push_back(gpu);
+  }
+  return report;
+}
+
+ReadReport read(Report report) {
+  return {.place = report.node + ".json", .report = std::move(report), .problem = {}, .node = {}};
+}
+
+/// Eight nodes of four ranks that all do `most`, but rank 13 (on n4, GPU 1), which does `odd`.
+std::vector<ReadReport> job(const Seen& most, const Seen& odd) {
+  std::vector<ReadReport> reports;
+  for (int i = 0; i < 8; ++i) {
+    std::vector<Seen> ranks(4, most);
+    if (i == 3) ranks[1] = odd;
+    reports.push_back(read(node("n" + std::to_string(i + 1), 4 * i, 32, ranks)));
+  }
+  return reports;
+}
+
+std::optional<Finding> odd(const MergedReport& merged) {
+  for (const Finding& finding : merged.findings) {
+    if (finding.rule == Rule::kRanks) return finding;
+  }
+  return std::nullopt;
+}
+
+TEST(Merge, NamesTheOddRankOut) {
+  const MergedReport merged = merge(job(kSpins, kBlocked));
+  const auto finding = odd(merged);
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(merged.findings.front().rule, Rule::kRanks) << "it comes first";
+  EXPECT_EQ(finding->verdict, "ODD RANK OUT");
+  EXPECT_EQ(finding->severity, Severity::kWarning);
+  EXPECT_EQ(finding->confidence, Confidence::kHigh);
+  EXPECT_EQ(finding->node, "n4");
+  EXPECT_EQ(finding->gpu, 1);
+  EXPECT_EQ(finding->pid, 4001);
+  EXPECT_EQ(finding->because.at(0), "rank 13 (n4, GPU 1, pid 4001) is at 0 %, 60 W: BLOCKED JOB");
+  EXPECT_EQ(finding->because.at(1), "31 others spin at 100 %, 90 W, on 8 nodes");
+  EXPECT_EQ(finding->action.at(0).substr(0, 16), "look at n4 first");
+  EXPECT_NE(finding->action.at(1).find("scancel 77"), std::string::npos);
+  EXPECT_EQ(merged.exit_code(), 1);
+}
+
+TEST(Merge, ASingleLookIsNoMoreThanANote) {
+  const MergedReport merged = merge(job(kSpinsOnce, kIdleOnce));
+  ASSERT_TRUE(odd(merged));
+  EXPECT_EQ(odd(merged)->severity, Severity::kInfo);
+  EXPECT_EQ(odd(merged)->confidence, Confidence::kLow);
+  EXPECT_EQ(merged.exit_code(), 0);
+}
+
+TEST(Merge, OneThatWorksWhileTheOthersWaitIsANote) {
+  const MergedReport merged = merge(job(kSpins, kWorks));
+  ASSERT_TRUE(odd(merged));
+  EXPECT_EQ(odd(merged)->severity, Severity::kInfo) << "an evaluation looks the same";
+}
+
+/// A job of 32 ranks of which one has a finding about its GPU, without its pid.
+std::optional<Finding> odd_with_fault(const Seen& most, const Seen& odd_one, Severity severity, double window = 600) {
+  std::vector<ReadReport> reports = job(most, odd_one);
+  Finding fault = finding_of(kBlocked, 1, 0);
+  fault.rule = Rule::kR1;
+  fault.pid.reset();
+  fault.severity = severity;
+  fault.verdict = "GPU FAULT";
+  reports[3].report->findings.push_back(fault);
+  for (ReadReport& one : reports) one.report->window_s = window;
+  return odd(merge(std::move(reports)));
+}
+
+TEST(Merge, AFaultyOneAmongThoseThatWait) {
+  const auto finding = odd_with_fault(kSpinsOnce, kIdleOnce, Severity::kCritical);
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->severity, Severity::kWarning);
+  EXPECT_EQ(finding->confidence, Confidence::kMedium);
+  EXPECT_NE(finding->because.at(0).find("GPU FAULT"), std::string::npos);
+  EXPECT_TRUE(finding->not_because.empty());
+  const auto held = odd_with_fault(kSpins, kSpinsOnce, Severity::kCritical);
+  ASSERT_TRUE(held) << "all others wait for something, and this one is broken";
+  EXPECT_EQ(held->severity, Severity::kWarning);
+  EXPECT_EQ(held->confidence, Confidence::kHigh);
+}
+
+TEST(Merge, AFaultyOneOfASingleLookOrAmongThoseThatWorkIsANote) {
+  const auto once = odd_with_fault(kSpinsOnce, kIdleOnce, Severity::kCritical, 0);
+  ASSERT_TRUE(once);
+  EXPECT_EQ(once->severity, Severity::kInfo);
+  EXPECT_EQ(once->confidence, Confidence::kLow);
+  EXPECT_NE(once->not_because.at(0).find("--window 12m"), std::string::npos);
+  const auto alone = odd_with_fault(kWorks, kIdleOnce, Severity::kCritical);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->severity, Severity::kInfo);
+  EXPECT_EQ(alone->not_because, std::vector<std::string>{"a job that hangs: the other ranks work"});
+}
+
+TEST(Merge, AWornOrBrokenGpuThatDoesWhatAllDoIsNotOdd) {
+  for (const Seen& all : {kIdleOnce, kSpinsOnce, kWorks}) {
+    EXPECT_FALSE(odd_with_fault(all, all, Severity::kWarning));
+    EXPECT_FALSE(odd_with_fault(all, all, Severity::kCritical));
+  }
+  EXPECT_FALSE(odd_with_fault(kSpins, kSpins, Severity::kWarning));
+}
+
+TEST(Merge, TheOddOneHasToHoldAsWell) {
+  const Seen spins_shortly{1, 90, Rule::kR6, Severity::kInfo};
+  const auto shortly = odd(merge(job(kBlocked, spins_shortly)));
+  ASSERT_TRUE(shortly);
+  EXPECT_EQ(shortly->severity, Severity::kInfo);
+  EXPECT_EQ(shortly->confidence, Confidence::kLow);
+  EXPECT_NE(shortly->not_because.at(0).find("--window 12m"), std::string::npos);
+  EXPECT_EQ(odd(merge(job(kBlocked, kSpins)))->severity, Severity::kWarning);
+  EXPECT_EQ(odd(merge(job(kSpins, kIdleOnce)))->severity, Severity::kWarning) << "at rest over the whole window";
+  std::vector<ReadReport> reports = job(kSpins, kIdleOnce);
+  for (ReadReport& one : reports) one.report->window_s = 0;
+  EXPECT_EQ(odd(merge(std::move(reports)))->severity, Severity::kInfo);
+}
+
+TEST(Merge, AUseThatIsNotKnownIsNoZero) {
+  std::vector<ReadReport> reports = job(kBlocked, kSpins);
+  for (ReadReport& one : reports) {
+    for (GpuReport& gpu : one.report->gpus) gpu.cores = {}, gpu.processes[0].cores = {};
+  }
+  reports[7].report->gpus[0].processes[0].cores.value = 0.01;
+  EXPECT_EQ(odd(merge(reports))->because.at(1), "31 others rest at 1 %, 60 W, on 8 nodes");
+  reports[7].report->gpus[0].processes[0].cores = {};
+  EXPECT_EQ(odd(merge(reports))->because.at(1), "31 others rest, 60 W, on 8 nodes");
+}
+
+TEST(Merge, SaysNothingWhenAllDoTheSame) {
+  for (const Seen& all : {kSpins, kBlocked, kWorks, kIdleOnce}) EXPECT_FALSE(odd(merge(job(all, all))));
+}
+
+TEST(Merge, SaysNothingWithoutAClearMajority) {
+  std::vector<ReadReport> reports;
+  reports.push_back(read(node("a", 0, 8, {kSpins, kSpins, kSpins, kBlocked})));
+  reports.push_back(read(node("b", 4, 8, {kSpins, kBlocked, kWorks, kBlocked})));
+  const MergedReport merged = merge(std::move(reports));
+  EXPECT_FALSE(odd(merged));
+  EXPECT_EQ(merged.jobs.at(0).not_compared, "no two thirds of its ranks do the same");
+}
+
+TEST(Merge, SaysNothingAboutTwoRanks) {
+  const MergedReport merged = merge({read(node("a", 0, 2, {kSpins})), read(node("b", 1, 2, {kBlocked}))});
+  EXPECT_FALSE(odd(merged));
+  EXPECT_EQ(merged.jobs.at(0).not_compared, "fewer than 3 ranks are seen");
+}
+
+TEST(Merge, SaysNothingAboutLooksTooFarApart) {
+  std::vector<ReadReport> reports = job(kSpins, kBlocked);
+  reports[5].report->unix_time += 3600;
+  const MergedReport merged = merge(std::move(reports));
+  EXPECT_FALSE(odd(merged));
+  EXPECT_EQ(merged.jobs.at(0).not_compared, "its nodes were looked at 60 min apart: look at all of them at one time");
+}
+
+TEST(Merge, NamesAMissingRankOnlyWhenNoNodeIsMissing) {
+  std::vector<ReadReport> reports = job(kSpins, kSpins);
+  reports[3].report->gpus.erase(reports[3].report->gpus.begin() + 1);
+  std::erase_if(reports[3].report->findings, [](const Finding& finding) { return finding.gpu == 1; });
+  std::vector<ReadReport> more = reports;
+  const auto finding = odd(merge(std::move(reports)));
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, "RANK MISSING");
+  EXPECT_EQ(finding->because.at(0), "of 32 ranks these are on no GPU here: 13");
+  EXPECT_EQ(finding->severity, Severity::kWarning) << "the others spin, for their time";
+  EXPECT_EQ(finding->confidence, Confidence::kMedium);
+  EXPECT_EQ(finding->not_because.size(), 1U);
+  more.push_back({.place = "x.json, line 1", .report = std::nullopt, .problem = "it is empty", .node = {}});
+  EXPECT_FALSE(odd(merge(std::move(more))));
+}
+
+TEST(Merge, JobsThatNothingTellsApartAreKeptApart) {
+  std::vector<ReadReport> reports = job(kSpins, kBlocked);  // each node a job of its own, as mpirun starts them
+  for (ReadReport& one : reports) {
+    for (GpuReport& gpu : one.report->gpus) gpu.processes[0].process.job_group = "";
+  }
+  const MergedReport merged = merge(std::move(reports));
+  EXPECT_EQ(merged.jobs.size(), 8U);
+  ASSERT_TRUE(odd(merged));
+  EXPECT_EQ(odd(merged)->because.at(1), "3 others spin at 100 %, 90 W, on 1 node");
+}
+
+TEST(Merge, TheSameRankTwiceIsNotCompared) {
+  const MergedReport merged =
+      merge({read(node("a", 0, 4, {kSpins, kSpins, kSpins, kBlocked})), read(node("b", 0, 4, {kSpins, kSpins}))});
+  EXPECT_FALSE(odd(merged));
+  EXPECT_NE(merged.jobs.at(0).not_compared.find("rank 0 is on a and on b"), std::string::npos);
+}
+
+TEST(Merge, ARankThatIsTwiceOnANodeIsNotCompared) {
+  Report child = node("a", 0, 4, {kSpins, kSpins, kSpins, kBlocked});
+  child.gpus[3].processes.push_back(child.gpus[3].processes[0]);
+  child.gpus[3].processes[1].process.pid = 5000;
+  Report other = child;
+  child.gpus[3].processes[1].process.parent = 4003;  // a data worker has the number of its rank
+  EXPECT_TRUE(odd(merge({read(child)})));
+  const MergedReport merged = merge({read(other)});
+  EXPECT_FALSE(odd(merged));
+  EXPECT_EQ(merged.jobs.at(0).not_compared, "rank 3 is twice on a");
+}
+
+TEST(Merge, ASecondReportOfANodeIsARowOfItsOwn) {
+  const MergedReport merged = merge({read(node("a", 0, 1, {kWorks})), read(node("a", 0, 1, {kWorks}))});
+  ASSERT_EQ(merged.nodes.size(), 2U);
+  EXPECT_EQ(merged.missing(), 1U);
+  EXPECT_EQ(merged.nodes[1].problem.substr(0, 35), "a.json: a second report of this nod");
+  EXPECT_EQ(merged.exit_code(), 3);
+  EXPECT_EQ(merged.verdict().substr(0, 42), "UNKNOWN: 1 of 2 nodes has no report (a: a.");
+}
+
+TEST(Merge, TheExitCodeIsTheWorst) {
+  Report critical = node("c", 0, 1, {kWorks});
+  critical.findings.push_back(finding_of({1, 90, Rule::kR1, Severity::kCritical}, 0, 1));
+  const ReadReport bad{.place = "x", .report = std::nullopt, .problem = "it is empty", .node = {}};
+  EXPECT_EQ(merge({read(node("a", 0, 1, {kWorks}))}).exit_code(), 0);
+  EXPECT_EQ(merge({read(node("a", 0, 1, {kSpins})), read(node("b", 1, 1, {kWorks}))}).exit_code(), 1);
+  EXPECT_EQ(merge({read(node("a", 0, 1, {kSpins})), bad}).exit_code(), 3);
+  EXPECT_EQ(merge({read(critical), bad}).exit_code(), 2);
+  EXPECT_EQ(merge({bad}).exit_code(), 3);
+}
+
+TEST(Merge, UsersOverNodes) {
+  std::vector<ReadReport> reports = job(kWorks, kWorks);
+  reports[0].report->gpus[0].processes[0].process.user = "tom";
+  const MergedReport merged = merge(std::move(reports));
+  ASSERT_EQ(merged.users.size(), 2U);
+  EXPECT_EQ(merged.users[0].user, "maria");
+  EXPECT_EQ(merged.users[0].gpus, 31U);
+  EXPECT_EQ(merged.users[0].nodes, 8U);
+  EXPECT_NEAR(merged.users[0].busy_gpus, 31 * 0.9, 1e-6);
+  EXPECT_NEAR(merged.users[0].held_gpu_hours.value_or(0), 62, 1e-6);
+  EXPECT_EQ(merged.users[1].processes, 1U);
+}
+
+TEST(Merge, NodesAreInNaturalOrder) {
+  EXPECT_TRUE(natural_less("n2", "n10"));
+  EXPECT_FALSE(natural_less("n10", "n2"));
+  EXPECT_TRUE(natural_less("n02", "n10"));
+  EXPECT_TRUE(natural_less("n2", "n02") != natural_less("n02", "n2"));
+  EXPECT_TRUE(natural_less("n1", "n1a"));
+  EXPECT_FALSE(natural_less("a", "a"));
+  EXPECT_TRUE(natural_less("r1n9", "r2n1"));
+  EXPECT_TRUE(natural_less("n99999999999999999999998", "n99999999999999999999999"));
+}
+
+TEST(Merge, AllOutputsTakeAnEmptyReport) {
+  const MergedReport one = merge_one(Report());
+  const MergedReport many = merge({read(Report())});
+  for (const MergedReport* const merged : {&one, &many}) {
+    EXPECT_NE(to_html(*merged).find("</html>"), std::string::npos);
+    EXPECT_NE(to_json(*merged).find("drover.inspect.merged"), std::string::npos);
+    EXPECT_NE(to_prometheus(*merged).find("drover_node_up"), std::string::npos);
+  }
+}
+
+TEST(Merge, NumbersThatNoMachineHasAreShown) {
+  std::vector<ReadReport> reports = job(kBlocked, kSpins);
+  for (ReadReport& one : reports) {
+    for (GpuReport& gpu : one.report->gpus) {
+      gpu.power_w.value = gpu.temperature_c.value = gpu.clock_mhz.value = 1e18;
+      gpu.memory_used.value = gpu.memory_total.value = ~std::uint64_t{0};
+    }
+  }
+  const MergedReport merged = merge(std::move(reports));
+  EXPECT_NE(odd(merged)->because.at(1).find(", 1000000000000000000 W,"), std::string::npos);
+  EXPECT_NE(to_html(merged).find("17179869184/17179869184 GiB"), std::string::npos);
+}
+
+TEST(Html, NothingFromElsewhereBreaksOut) {
+  EXPECT_EQ(html_text("<b>&\"'\x1b\n"), "&lt;b&gt;&amp;&quot;&#39;\\x1b\\x0a");
+  EXPECT_EQ(html_text("caf\xC3\xA9"), "caf\xC3\xA9");
+  EXPECT_EQ(script_text("{\"a\": \"</script><!--&\"}"), "{\"a\": \"\\u003c/script\\u003e\\u003c!--\\u0026\"}");
+  Report report = node("<i>n1</i>", 0, 1, {kSpins});
+  const std::string evil = "</script><img src=x onerror=alert(1)>\xE2\x80\xA8\xE2\x80\xAE'\"";
+  report.gpus[0].name = report.gpus[0].uuid = report.gpus[0].problem = evil;
+  report.gpus[0].processes[0].process.command = report.gpus[0].processes[0].process.user = evil;
+  report.findings[0].verdict = report.findings[0].job = evil;
+  report.findings[0].because = report.findings[0].action = report.findings[0].limits = {evil};
+  report.warnings = report.limits = {evil};
+  report.cpu.model = report.driver.version = report.kernel = evil;
+  for (const std::string& page : {to_html(merge_one(report)), to_html(merge({read(report)}))}) {
+    EXPECT_EQ(page.find("<img"), std::string::npos);
+    EXPECT_EQ(page.find("<i>"), std::string::npos);
+    EXPECT_EQ(page.find("\xE2\x80\xA8"), std::string::npos);
+    EXPECT_EQ(page.find("</script>", page.find("<script>") + 1), page.rfind("</script>"));
+  }
+}
+
+}  // namespace
