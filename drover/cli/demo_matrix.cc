@@ -62,7 +62,7 @@ std::int64_t first_row(const Options& options, std::int64_t process) {
 }
 
 /// Sums with many partial sums, at the speed of memory.
-Found sum_of(ArrayView<const double, 2> rows) {
+Found sum_of(const ArrayView<const double, 2>& rows) {
   constexpr std::size_t kLanes = 16;
   double sums[kLanes] = {}, absolutes[kLanes] = {};
   const std::span<const double> all = rows.span();
@@ -232,8 +232,9 @@ void add_demo_matrix(CLI::App& demo, Action& action) {
   command.add_option("--name", options->name, "Of the matrix (default: drover-demo-PID)");
   command.add_flag("--json", options->json, "Print one JSON object on stdout");
   command.footer(
-      "Fills a matrix with standard normal numbers on all cores. Each process opens it by name, without a copy,\n"
-      "and reports the mean of its rows, which is checked against this program's own sum.");
+      "Fills a matrix with standard normal numbers on all cores. Each process opens it\n"
+      "by name, without a copy, and reports the mean of its rows, which is checked\n"
+      "against this program's own sum.");
   command.callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

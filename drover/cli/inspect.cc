@@ -103,26 +103,41 @@ int run(const Options& options) {
   });
 }
 
+/// An unset variable of a script is no wish for the default.
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw UsageError(option->get_name() + " is empty");
+    }
+  }
+}
+
+/// How to look. Returns --watch, which excludes all other outputs.
+CLI::Option* add_look_options(CLI::App& command, Options& options) {
+  auto* const once = command.add_flag("--once", options.once, "A single look (the default)");
+  auto* const window =
+      command.add_option("--window", options.window, "Watch for so long: 60s, 10m")->type_name("TIME")->excludes(once);
+  auto* const watch_flag = command.add_flag("--watch", options.watch, "Show it live on the terminal, until q")
+                               ->excludes(once)
+                               ->excludes(window);
+  command.add_option("--interval", options.interval, "Time between two looks of --window or --watch")
+      ->type_name("TIME");
+  command.add_option("--history", options.history, "Let the looks of repeated runs add up in this file")
+      ->type_name("FILE");
+  command.add_option("--set", options.set, "Move a threshold, as r8.warn=30m")->type_name("NAME=VALUE")->take_all();
+  command.add_flag("--limits", options.limits, "List all thresholds");
+  command.add_option("--deadline", options.deadline, "Time for the GPU driver to answer (default: 5s)")
+      ->type_name("TIME");
+  command.add_flag("--wake", options.wake, "Look also at GPUs that are powered down");
+  return watch_flag;
+}
+
 }  // namespace
 
 void add_inspect(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("inspect", "Say who holds CPUs and GPUs, what is stuck, and why");
   const auto options = std::make_shared<Options>();
-  auto* const once = command.add_flag("--once", options->once, "A single look (the default)");
-  auto* const window =
-      command.add_option("--window", options->window, "Watch for so long: 60s, 10m")->type_name("TIME")->excludes(once);
-  auto* const watch_flag = command.add_flag("--watch", options->watch, "Show it live on the terminal, until q")
-                               ->excludes(once)
-                               ->excludes(window);
-  command.add_option("--interval", options->interval, "Time between two looks of --window or --watch")
-      ->type_name("TIME");
-  command.add_option("--history", options->history, "Let the looks of repeated runs add up in this file")
-      ->type_name("FILE");
-  command.add_option("--set", options->set, "Move a threshold, as r8.warn=30m")->type_name("NAME=VALUE")->take_all();
-  command.add_flag("--limits", options->limits, "List all thresholds");
-  command.add_option("--deadline", options->deadline, "Give the GPU driver so long to answer (default: 5s)")
-      ->type_name("TIME");
-  command.add_flag("--wake", options->wake, "Look also at GPUs that are powered down");
+  CLI::Option* const watch_flag = add_look_options(command, *options);
   for (CLI::Option* const output : add_output_options(command, options->output)) output->excludes(watch_flag);
   add_hosts_options(command, options->hosts)->excludes(watch_flag);
   command.add_option("--demo", options->demo, "Play a situation; 'list' names all")->type_name("NAME");
@@ -130,15 +145,11 @@ void add_inspect(CLI::App& app, Action& action) {
       ->type_name("DIR")
       ->group("");
   command.footer(
-      "Exit codes: 0 nothing above a note, 1 a warning, 2 critical (or a wrong command line), 3 something\n"
-      "cannot be judged. Nothing is changed and nobody is signalled.");
+      "Exit codes: 0 nothing above a note, 1 a warning, 2 critical (or a wrong command\n"
+      "line), 3 something cannot be judged. Nothing is changed, nobody is signalled.");
   add_inspect_merge(command, action);
   command.callback([options, &command, &action] {
-    for (const CLI::Option* const option : command.get_options()) {
-      for (const std::string& value : option->results()) {  // an unset variable of a script is no wish for the default
-        if (value.empty()) throw UsageError(option->get_name() + " is empty");
-      }
-    }
+    refuse_empty_values(command);
     if (command.get_subcommands().empty()) {
       action = [options] { return run(*options); };
       return;

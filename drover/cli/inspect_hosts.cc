@@ -136,15 +136,14 @@ std::string host_name_of(const std::string& host) {
 
 CLI::Option* add_hosts_options(CLI::App& command, HostsOptions& options) {
   auto* const hosts =
-      command.add_option("--hosts", options.file, "Inspect the hosts in this file over ssh; -: standard input")
-          ->type_name("FILE");
+      command.add_option("--hosts", options.file, "Inspect these hosts over ssh; -: standard input")->type_name("FILE");
   command.add_option("--ssh", options.shell, "The command that reaches a host (default: ssh)")
       ->type_name("COMMAND")
       ->needs(hosts);
-  command.add_option("--remote", options.remote, "How drover is called there, as \"sudo drover\" (default: drover)")
+  command.add_option("--remote", options.remote, "What starts drover there (default: drover)")
       ->type_name("COMMAND")
       ->needs(hosts);
-  command.add_option("--host-deadline", options.deadline, "Give each host so long (default: the window and 35s)")
+  command.add_option("--host-deadline", options.deadline, "Time for each (default: window + deadline + 30s)")
       ->type_name("TIME")
       ->needs(hosts);
   return hosts;

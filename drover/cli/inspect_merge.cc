@@ -79,15 +79,18 @@ std::string read_input(std::size_t most) {
 void add_inspect_merge(CLI::App& inspect, Action& action) {
   CLI::App& command = *inspect.add_subcommand("merge", "Make one report of the JSON of many nodes");
   const auto options = std::make_shared<Options>();
-  command.add_option("files", options->files, "What drover inspect --json printed; -: standard input")
+  command.add_option("files", options->files, "What --json printed; -: standard input")
       ->type_name("FILE...")
       ->required();
   add_output_options(command, options->output);
   command.footer(
-      "srun --ntasks-per-node=1 --output=report-%t.json drover inspect --window 10m --json\n"
+      "srun --ntasks-per-node=1 --output=report-%t.json \\\n"
+      "  drover inspect --window 10m --json\n"
       "drover inspect merge report-*.json\n"
-      "A file for each task, as the lines of tasks that share one may mix; a file may hold several whole reports.\n"
-      "Exit codes: the worst of all nodes; 3 when a file, or a part of it, is no report, unless a node is critical.");
+      "A file for each task, as the lines of tasks that share one may mix; a file may\n"
+      "hold several whole reports.\n\n"
+      "Exit codes: the worst of all nodes; 3 when a file, or a part of it, is no\n"
+      "report, unless a node is critical.");
   command.callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

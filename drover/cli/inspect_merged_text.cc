@@ -84,10 +84,11 @@ class NodeNames {
   /// How much at the end of the name, from a dot on, the first name has as well; none of an address.
   std::size_t shared_domain(const std::string& name) const {
     const std::string& first = names_.front();
-    std::size_t same = 0, domain = 0;
+    std::size_t domain = 0;
     bool letters = false;
-    while (same + 1 < std::min(name.size(), first.size()) && name.rbegin()[same] == first.rbegin()[same]) {
-      const char c = name.rbegin()[same++];
+    for (std::size_t same = 1; same < std::min(name.size(), first.size()); ++same) {
+      const char c = name[name.size() - same];
+      if (c != first[first.size() - same]) break;
       letters = letters || (c >= 'a' && c <= 'z');
       if (c == '.' && letters) domain = same;
     }

@@ -77,8 +77,7 @@ std::vector<CLI::Option*> add_output_options(CLI::App& command, OutputOptions& o
                           ->excludes(json)
                           ->excludes(prometheus);
   auto* const html =
-      command.add_option("--html", options.html, "Write one page for a browser, which needs nothing else; -: print it")
-          ->type_name("FILE");
+      command.add_option("--html", options.html, "Write one page for a browser; -: print it")->type_name("FILE");
   return {json, prometheus, check, html};
 }
 

@@ -61,7 +61,7 @@ Line verdict_line(const Report& report, std::size_t columns) {
 }
 
 Line page_title(const Report* report, const WatchView& view, std::size_t columns) {
-  const std::string key = view.key();
+  const std::string& key = view.key();
   const std::string what = view.page() == Page::kHelp   ? "keys"
                            : key.starts_with("gpu")     ? "a GPU"
                            : key.starts_with("finding") ? "evidence"

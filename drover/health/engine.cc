@@ -98,6 +98,21 @@ Report conclude(Source& source, const Thresholds& limits, Tracker& tracker, cons
   return report;
 }
 
+namespace {
+
+void add_unsaved(std::vector<Finding>& findings, const std::string& why) {
+  Finding finding;
+  finding.severity = Severity::kUnknown;
+  finding.confidence = Confidence::kHigh;
+  finding.verdict = "HISTORY NOT SAVED";
+  finding.because = {why, "what needs several looks cannot be judged by the next one"};
+  finding.action = {"make room for the history, or give --history a file that can be written"};
+  findings.push_back(std::move(finding));
+  std::stable_sort(findings.begin(), findings.end(), before);
+}
+
+}  // namespace
+
 Report run_inspection(Source& source, const Thresholds& limits, const EngineOptions& options) {
   const bool once = options.window_s <= 0;
   const bool container = source.container();
@@ -130,8 +145,8 @@ Report run_inspection(Source& source, const Thresholds& limits, const EngineOpti
   describe_series(report, series, last.at);
   try {
     if (history) history->save(tracker, series, last.at);
-  } catch (const std::exception& error) {  // what was found is worth more
-    report.warnings.push_back(std::string("this look does not add to the history: ") + error.what());
+  } catch (const std::exception& error) {  // what was found is worth more, but the next look will know less
+    add_unsaved(report.findings, error.what());
   }
   return report;
 }

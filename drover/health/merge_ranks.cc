@@ -97,10 +97,11 @@ struct Gathered {
 
   /// A rank that stands for processes which do not descend from one of them: two jobs look like one.
   std::string rank_twice() const {
-    for (const auto& [which, family] : parents) {
-      const auto heads = std::count_if(family.begin(), family.end(),
-                                       [&](const auto& process) { return family.count(process.second) == 0; });
-      if (heads > 1) return "rank " + std::to_string(which.first) + " is twice on " + which.second;
+    for (const auto& [which, processes] : parents) {
+      const std::map<int, int>& family = processes;
+      const auto is_head = [&](const auto& process) { return family.count(process.second) == 0; };
+      if (std::count_if(family.begin(), family.end(), is_head) > 1)
+        return "rank " + std::to_string(which.first) + " is twice on " + which.second;
     }
     return {};
   }

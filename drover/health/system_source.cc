@@ -27,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostSuspects = 256;
 constexpr int kAncestors = 8;
 constexpr double kTopologyEvery = 60;  // seconds
+constexpr double kAskAgain = 5;        // seconds
 
 class SystemSource : public Source {
  public:
@@ -64,6 +65,8 @@ class SystemSource : public Source {
 
  private:
   bool begin_round();
+  void reconsider();
+  void leave_alone(DriverSample answer, bool passes);
   static void add_other_gpus(Sample& sample, std::vector<GpuSample> gpus);
   bool ask_driver(const HostSample& host);
   std::optional<int> stuck_helper(const HostSample& host) const;
@@ -76,6 +79,7 @@ class SystemSource : public Source {
   PciGpus pci_;
   std::optional<nvml::Client> driver_;
   std::optional<DriverSample> fixed_;  ///< what is said about the driver without asking it
+  double reconsider_at_ = -1;          ///< fixed_ holds until then; negative: for good
   std::map<std::uint32_t, std::string> users_;
   CpuReport topology_;  ///< of topology_at_: some files for each core, which hardly ever change
   double topology_at_ = -1;
@@ -84,6 +88,7 @@ class SystemSource : public Source {
 Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
   Sample sample;
   sample.at = now();
+  reconsider();
   bool asked = driver_.has_value() && begin_round();  // it works while the process table is read
   sample.host = read_cpu_times(options_.root);
   processes_.list(sample.host);
@@ -131,17 +136,31 @@ bool SystemSource::begin_round() {
     DriverSample failed;
     failed.state = pci_.count > 0 ? DriverState::kFailed : DriverState::kNoGpu;
     failed.problem = std::string("the driver was not asked, as no process could be started for that: ") + error.what();
-    fixed_ = std::move(failed);
+    leave_alone(std::move(failed), true);
     driver_.reset();
     return false;
   }
+}
+
+/// `passes`: what keeps the driver from being asked may be over soon.
+void SystemSource::leave_alone(DriverSample answer, bool passes) {
+  fixed_ = std::move(answer);
+  reconsider_at_ = passes ? now() + kAskAgain : -1;
+}
+
+/// GPUs wake, come and go, and a machine that had no room for one more process has it again.
+void SystemSource::reconsider() {
+  if (!fixed_ || reconsider_at_ < 0 || now() < reconsider_at_) return;
+  pci_ = find_nvidia_devices(options_.root);
+  fixed_.reset();
 }
 
 /// Before the driver is asked for the first time: whether it should be.
 bool SystemSource::ask_driver(const HostSample& host) {
   if (fixed_) return false;
   DriverSample answer;
-  if (pci_.count > 0 && pci_.asleep == pci_.count && !options_.wake) {
+  const bool asleep = pci_.count > 0 && pci_.asleep == pci_.count && !options_.wake;
+  if (asleep) {
     answer.state = DriverState::kAsleep;
     answer.problem = "all GPUs are powered down and were left so; --wake looks at them all the same";
   } else if (const auto pid = stuck_helper(host)) {
@@ -153,7 +172,7 @@ bool SystemSource::ask_driver(const HostSample& host) {
     driver_.emplace(options_.deadline, pci_.count);
     return true;
   }
-  fixed_ = std::move(answer);
+  leave_alone(std::move(answer), asleep);
   return false;
 }
 

@@ -49,6 +49,30 @@ const GpuSample* find_gpu(const DriverSample& driver, int index) {
   return at == driver.gpus.end() ? nullptr : &*at;
 }
 
+/// 0: there is no such process.
+std::uint64_t start_of(const HostSample& host, int pid) {
+  const ProcessBrief* const brief = find_process(host, pid);
+  return brief != nullptr ? brief->start_ticks : 0;
+}
+
+/// The row of the sample that this one of the report is about; of MIG a process may have several.
+const GpuProcessRow* find_row(const GpuSample& gpu, const GpuProcessReport& report) {
+  const auto at = std::find_if(gpu.rows.begin(), gpu.rows.end(), [&](const GpuProcessRow& row) {
+    return row.pid == report.process.pid &&
+           row.gpu_instance == report.gpu_instance.value_or(GpuProcessRow::kNoInstance) &&
+           row.compute_instance == report.compute_instance.value_or(GpuProcessRow::kNoInstance);
+  });
+  return at == gpu.rows.end() ? nullptr : &*at;
+}
+
+/// Why this look does not tell what a process does; empty: it does.
+std::string why_unknown(const GpuSample& gpu, const GpuProcessRow* row) {
+  if (!gpu.stuck_in.empty()) return "the GPU does not answer";
+  if (row == nullptr) return "the last look did not find it on the GPU";
+  if (!gpu.activity.ok() && gpu.activity.code != Reading::kNotFound) return gpu.activity.why();
+  return Reading{row->use_code, 0}.why();
+}
+
 /// A report has means over all looks; who watches wants to see what is now.
 void show_the_last_look(Report& report, const DriverSample& driver) {
   for (GpuReport& gpu : report.gpus) {
@@ -58,6 +82,11 @@ void show_the_last_look(Report& report, const DriverSample& driver) {
     gpu.memory = {(*sample)[Metric::kUtilMemory].number(0.01), (*sample)[Metric::kUtilMemory].why()};
     for (GpuProcessReport& row : gpu.processes) {
       if (!row.cores) continue;  // nothing is known of processes here
+      const std::string why = why_unknown(*sample, find_row(*sample, row));
+      if (!why.empty()) {
+        row.cores = row.memory = {std::nullopt, why};
+        continue;
+      }
       const auto active = std::find_if(sample->active.begin(), sample->active.end(),
                                        [&](const GpuActivityRow& one) { return one.pid == row.process.pid; });
       const bool none = active == sample->active.end();
@@ -148,8 +177,14 @@ HolderScan Watch::holders(Sample& sample) {
   if (!holders_.done || sample.at - holders_at_ >= kHoldersEvery) {
     holders_ = source_->holders(sample);
     holders_at_ = sample.at;
+    holder_starts_.clear();
+    for (const Holder& holder : holders_.holders) holder_starts_[holder.pid] = start_of(sample.host, holder.pid);
     return holders_;
   }
+  std::erase_if(holders_.holders, [&](const Holder& holder) {  // the number was used again
+    return find_process(sample.host, holder.pid) != nullptr &&
+           start_of(sample.host, holder.pid) != holder_starts_[holder.pid];
+  });
   std::set<int> pids;
   for (const Holder& holder : holders_.holders) pids.insert(holder.pid);
   source_->describe_processes(sample, pids);

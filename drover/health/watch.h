@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +59,7 @@ class Watch {
   int count_ = 0;
   HolderScan holders_;  ///< of holders_at_; dear, so not made anew at each look
   double holders_at_ = 0;
+  std::map<int, std::uint64_t> holder_starts_;  ///< by pid, start ticks: a number may be used again meanwhile
 };
 
 }  // namespace drover::inline v1::health

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
 #include "drover/os/fd.h"
 
 namespace drover::inline v1::os {
@@ -13,5 +15,9 @@ struct SocketPair {
 
 /// Throws std::system_error.
 SocketPair make_socket_pair();
+
+/// Writes one byte to an end of a pair. False when there is no room, or the other end is closed: no signal comes.
+/// Throws std::system_error for anything else.
+bool send_byte(const Fd& end, std::byte byte);
 
 }  // namespace drover::inline v1::os

@@ -170,7 +170,7 @@ std::shared_ptr<shm::Block> make(std::optional<std::string_view> name, Count par
 }  // namespace
 
 Barrier::Barrier(std::shared_ptr<shm::Block> block, Adopted)
-    : Handle(block), membership_(sync::Membership::of_this_process(block)) {}
+    : Handle(std::move(block)), membership_(sync::Membership::of_this_process(Handle::block())) {}
 
 Barrier::Barrier(Count parties) : Barrier(make(std::nullopt, parties), Adopted{}) {}
 

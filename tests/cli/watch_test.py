@@ -174,7 +174,7 @@ class Leaving(Case):
             path.mkdir()
             terminal.press("q")  # the history is saved then, which fails
 
-        self.check(end, 3, "--history", str(path))
+        self.check(end, 2, "--history", str(path))
 
     def test_control_z_and_back(self):
         with Terminal(80, 24) as terminal:

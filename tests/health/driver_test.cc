@@ -166,6 +166,19 @@ TEST(Driver, AHelperThatDiesIsReportedAndNotWaitedFor) {
   EXPECT_EQ(client.finish().state, DriverState::kFailed) << "writing to it again is no signal for us";
 }
 
+TEST(Driver, AHelperThatDiesBetweenTwoRoundsIsNoSignalForUs) {
+  Machine machine;
+  machine.use_driver("gpu 0\n");
+  nvml::Client client(Duration(20), 1);
+  client.begin();
+  EXPECT_EQ(client.finish().state, DriverState::kOk);
+  ASSERT_EQ(kill(client.helper_pid(), SIGKILL), 0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(client.helper_pid()), &info, WEXITED | WNOWAIT), 0);
+  client.begin();
+  EXPECT_NE(client.finish().gpus.at(0).stuck_in, "");
+}
+
 TEST(Driver, AnXidIsToldOnce) {
   Machine machine;
   machine.use_driver("gpu 0\nat 5 gpu 0 xid=79\n");

@@ -248,6 +248,36 @@ TEST(Drm, GarbageIsNoNumber) {
   EXPECT_TRUE(gpus[0].rows.empty());
 }
 
+TEST(Drm, WhatNoGpuCanHaveIsNoNumber) {
+  Machine machine;
+  Card card = instinct();
+  card.files["hwmon/hwmon5/temp1_input"] = "201000\n";
+  card.files["hwmon/hwmon5/power1_average"] = "10001000000\n";
+  card.files["hwmon/hwmon5/power1_cap"] = "18446744073709551615\n";
+  write_card(machine, card);
+  drm::Probe probe(machine.root(), false, false);
+  const GpuSample gpu = probe.look({}, 10).at(0);
+  for (const Metric metric : {Metric::kTemperature, Metric::kPowerMilliwatts, Metric::kPowerLimitMilliwatts}) {
+    EXPECT_EQ(gpu[metric].code, Reading::kNoValue) << metric_name(metric);
+  }
+}
+
+TEST(Drm, ANumberThatSeveralHaveTellsNoneOfThemApart) {
+  Machine machine;
+  for (const int number : {0, 1, 2}) {
+    Card card = instinct();
+    card.number = number;
+    card.slot = "0000:0" + std::to_string(number + 3) + ":00.0";
+    if (number == 2) card.files["unique_id"] = "0000000000000000\n";
+    write_card(machine, card);
+  }
+  const auto gpus = drm::Probe(machine.root(), false, false).look({}, 10);
+  ASSERT_EQ(gpus.size(), 3U);
+  EXPECT_EQ(gpus[0].uuid, "AMD-a1b2c3d4e5f60718");
+  EXPECT_EQ(gpus[1].uuid, "PCI-0000:04:00.0");
+  EXPECT_EQ(gpus[2].uuid, "PCI-0000:05:00.0") << "zeros are no number";
+}
+
 TEST(Drm, NvidiaAndOthersAreNobodysBusinessHere) {
   Machine machine;
   Card card;

@@ -124,6 +124,14 @@ TEST(EngineUse, AddsClientsOfAProcessAndTakesTheBusiestEngine) {
   EXPECT_EQ(shares.all.value, 70U);
 }
 
+TEST(EngineUse, OfAmdTheGpusOwnFigureHasNoVideo) {
+  drm::EngineUse use;
+  use.add(0, {}, 10, -1);
+  const auto shares = use.add(0, {owned(5, gfx(1, 101'000'000) + "drm-engine-dec: 900000000 ns\n")}, 11, 10);
+  EXPECT_EQ(shares.by_pid.at(5).value, 90U);
+  EXPECT_NEAR(shares.told.at(5), 10.1, 1e-6) << "and is not rounded";
+}
+
 TEST(EngineUse, OfXeIsCyclesOverItsClockAndEngines) {
   const auto text = [](int cycles, int total) {
     return "drm-driver: xe\ndrm-client-id: 1\ndrm-cycles-ccs: " + std::to_string(cycles) +
@@ -179,6 +187,33 @@ TEST(Processes, WhatEnginesTellIsNotBlamedOnQueues) {
   ASSERT_EQ(gpu.active.size(), 1U);
   EXPECT_EQ(gpu.active[0].pid, 7);
   EXPECT_EQ(gpu.rows.at(0).use_code, Reading::kOk);
+}
+
+TEST(Processes, VideoDoesNotAccountForQueues) {
+  GpuSample gpu = with_busy(60);
+  drm::ProcessUse decodes{7, kUsesGraphics, {0, 1}, {0, 60}, false, {Reading::kNotSupported, 0}, false, 0.0};
+  drm::fill_processes(gpu, {queue(5), queue(6), decodes}, false);
+  EXPECT_EQ(gpu.rows.at(0).use_code, Reading::kUntold);
+  EXPECT_EQ(gpu.rows.at(1).use_code, Reading::kUntold);
+  ASSERT_EQ(gpu.active.size(), 1U);
+  EXPECT_EQ(gpu.active[0].pid, 7);
+  GpuSample alone = with_busy(60);
+  drm::fill_processes(alone, {queue(5), decodes}, false);
+  ASSERT_EQ(alone.active.size(), 2U);
+  EXPECT_EQ(alone.active[0].cores, 60U);
+}
+
+TEST(Processes, SharesThatWereRoundedUpDoNotAddUpToAnExcuse) {
+  GpuSample gpu = with_busy(10);
+  std::vector<drm::ProcessUse> uses = {queue(5), queue(6)};
+  for (int pid = 10; pid < 20; ++pid) {
+    uses.push_back({pid, kUsesGraphics, {0, 1}, {0, 1}, false, {Reading::kNotSupported, 0}, false, 0.01});
+  }
+  drm::fill_processes(gpu, uses, false);
+  EXPECT_EQ(gpu.rows.at(0).use_code, Reading::kUntold);
+  GpuSample noise = with_busy(3);
+  drm::fill_processes(noise, {queue(5), queue(6)}, false);
+  EXPECT_EQ(noise.rows.at(0).use_code, Reading::kOk);
 }
 
 TEST(Processes, WorkThatNobodyAccountsForLeavesTheIdleUnknown) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "drover/base/errors.h"
 #include "drover/health/engine.h"
 #include "drover/health/scenario/scenario_source.h"
 #include "os/fixture_tree.h"
@@ -131,9 +132,17 @@ TEST(History, OfTheFutureDoesNotCount) {
   EXPECT_GE(report.findings.at(0).held_s.value_or(0), 0);
 }
 
-TEST(History, AFolderThatCannotBeWrittenIsAnError) {
+TEST(History, ThatCannotBeWrittenIsAFindingBesideTheOthers) {
   const auto source = scenario_source(idle());
-  EXPECT_THROW(look(*source, "/nonexistent/history", 0), std::system_error);
+  const Report report = look(*source, "/nonexistent/history", 0);
+  EXPECT_TRUE(std::any_of(report.findings.begin(), report.findings.end(),
+                          [](const Finding& finding) { return finding.verdict == "HISTORY NOT SAVED"; }));
+  EXPECT_EQ(report.exit_code(), 3);
+}
+
+TEST(History, IsARegularFile) {
+  const auto source = scenario_source(idle());
+  EXPECT_THROW(look(*source, "/dev/null", 0), drover::InvalidArgument) << "a device must not be replaced";
 }
 
 TEST(Streak, NeedsAnUnbrokenTimeAndIsPatientOnceReported) {

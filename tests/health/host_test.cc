@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "drover/health/probe/host_probe.h"
 #include "drover/health/probe/process_probe.h"
 #include "health/fixture.h"
@@ -176,6 +178,57 @@ TEST(Processes, ANumberThatWasUsedAgainIsNotDescribed) {
   EXPECT_TRUE(sample.details.empty());
 }
 
+/// A process that is looked at again and again.
+class Program : public testing::Test {
+ protected:
+  Program() {
+    put("python", std::string("python\0train.py\0", 16), std::string("SLURM_JOB_ID=1\0", 15));
+    probe_.emplace(machine_.root());
+  }
+  void put(const std::string& name, const std::string& command, const std::string& environment) {
+    ProcessBrief brief;
+    brief.pid = 77;
+    brief.parent = brief.threads = 1;
+    brief.state = 'S';
+    brief.name = name;
+    brief.start_ticks = 100;
+    machine_.write("/proc/77/stat", drover_test::stat_text(brief));
+    machine_.write("/proc/77/cmdline", command);
+    machine_.write("/proc/77/environ", environment);
+  }
+  ProcessDetail look() {
+    HostSample sample;
+    probe_->list(sample);
+    probe_->describe(sample, {77}, false);
+    return sample.details.at(77);
+  }
+
+  Machine machine_;
+  std::optional<ProcessProbe> probe_;
+};
+
+TEST_F(Program, ThatExecStartedIsTheOneThatIsTold) {
+  EXPECT_EQ(look().command, "python train.py");
+  put("bash", std::string("bash\0", 5), std::string("SLURM_JOB_ID=2\0", 15));
+  ProcessDetail detail = look();
+  EXPECT_EQ(detail.command, "bash");
+  EXPECT_EQ(detail.environment["SLURM_JOB_ID"], "2");
+  put("bash", std::string("bash\0-l\0", 8), "");
+  for (int i = 0; i < 16; ++i) detail = look();
+  EXPECT_EQ(detail.command, "bash -l") << "the name is the same";
+  EXPECT_TRUE(detail.environment.empty());
+}
+
+TEST_F(Program, ThatEndsKeepsItsCommand) {
+  look();
+  put("python", "", "");
+  for (int i = 0; i < 40; ++i) {
+    const ProcessDetail detail = look();
+    EXPECT_EQ(detail.command, "python train.py");
+    EXPECT_EQ(detail.environment.at("SLURM_JOB_ID"), "1");
+  }
+}
+
 TEST(Processes, SleepingGpusAreNotWoken) {
   Machine machine;
   machine.write_host(false);
@@ -185,6 +238,26 @@ TEST(Processes, SleepingGpusAreNotWoken) {
   const Sample sample = source->sample({}, false);
   EXPECT_EQ(sample.driver.state, DriverState::kAsleep);
   EXPECT_FALSE(sample.driver.problem.empty());
+}
+
+TEST(Processes, GpusThatWakeAreAskedAbout) {
+  Machine machine;
+  machine.write_host(false);
+  machine.write_world(Scenario::parse("s", "gpu 0 runtime=suspended\nproc 77").at(0));
+  machine.use_driver("gpu 0\n");
+  double time = 1000;
+  const auto source =
+      system_source({.root = machine.root(), .deadline = drover::Duration(20), .now = [&] { return time; }});
+  EXPECT_EQ(source->sample({}, false).driver.state, DriverState::kAsleep);
+  time += 6;
+  EXPECT_EQ(source->sample({}, false).driver.state, DriverState::kAsleep);
+  machine.write_world(Scenario::parse("s", "gpu 0\nproc 77").at(0));
+  time += 4;
+  EXPECT_EQ(source->sample({}, false).driver.state, DriverState::kAsleep) << "not at each look";
+  time += 2;
+  const Sample sample = source->sample({}, false);
+  EXPECT_EQ(sample.driver.state, DriverState::kOk) << sample.driver.problem;
+  EXPECT_EQ(sample.driver.gpus.size(), 1U);
 }
 
 TEST(Processes, AHelperThatIsStillStuckKeepsUsFromAskingAgain) {

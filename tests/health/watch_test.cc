@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "drover/base/errors.h"
 #include "drover/health/scenario/scenario_source.h"
@@ -66,6 +67,25 @@ TEST(Watch, WhatIsUnknownStaysUnknown) {
   EXPECT_FALSE(report.gpus[0].processes[0].cores.reason.empty());
 }
 
+TEST(Watch, WhatIsNotKnownAnyMoreIsNotZero) {
+  Watch watch = watch_of(R"(
+gpu 0 vendor=amd util=0
+proc 4000 name=python
+proc 4001 name=python
+on 0 4000 vram=30 kfd=1
+on 0 4001 vram=20 kfd=1
+at 20 gpu 0 util=90
+)");
+  Report report = watch.look();
+  EXPECT_EQ(report.gpus[0].processes[0].cores.value, 0.0);
+  for (int i = 0; i < 5; ++i) report = watch.look();
+  for (const GpuProcessReport& row : report.gpus[0].processes) {
+    EXPECT_FALSE(row.cores) << "one of them works, and it is not known which";
+    EXPECT_FALSE(row.cores.reason.empty());
+    EXPECT_FALSE(row.memory);
+  }
+}
+
 TEST(Watch, FindingsEndWhenTheirReasonDoes) {
   Watch watch = watch_of(R"(
 gpu 0
@@ -110,23 +130,37 @@ TEST(Watch, OptionsThatMeanNothingAreRefused) {
   EXPECT_THROW(Watch({.set = {"r8.warm=1h"}}), drover::InvalidArgument);
 }
 
-/// A source that counts how often the dear things are asked for.
+/// A source that notes how often the dear things are asked for, and about whom; from `reused_at` on 4100 is another
+/// process.
 class CountingSource : public Source {
  public:
-  explicit CountingSource(int& scans)
-      : scans_(scans), inner_(scenario_source(Scenario::parse("test", R"(
+  struct Notes {
+    int scans = 0;
+    double reused_at = 1e18;
+    std::map<int, int> described = {};  // how often
+  };
+  explicit CountingSource(Notes& notes)
+      : notes_(notes), inner_(scenario_source(Scenario::parse("test", R"(
 gpu 0
 proc 4000 name=python state=Z
+proc 4100 name=python open=0
 on 0 4000 vram=30
 )"))) {}
   double now() override { return inner_->now(); }
   void wait(double until) override { inner_->wait(until); }
-  Sample sample(const std::set<int>& watched, bool threads) override { return inner_->sample(watched, threads); }
+  Sample sample(const std::set<int>& watched, bool threads) override {
+    Sample sample = inner_->sample(watched, threads);
+    for (ProcessBrief& brief : sample.host.processes) {
+      if (brief.pid == 4100 && sample.at >= notes_.reused_at) ++brief.start_ticks;
+    }
+    return sample;
+  }
   HolderScan holders(Sample& sample) override {
-    ++scans_;
+    ++notes_.scans;
     return inner_->holders(sample);
   }
   void describe_processes(Sample& sample, const std::set<int>& pids) override {
+    for (const int pid : pids) ++notes_.described[pid];
     inner_->describe_processes(sample, pids);
   }
   bool exists(int pid) override { return inner_->exists(pid); }
@@ -138,16 +172,26 @@ on 0 4000 vram=30
   bool container() override { return inner_->container(); }
 
  private:
-  int& scans_;
+  Notes& notes_;
   std::unique_ptr<Source> inner_;
 };
 
 TEST(Watch, DescriptorsOfAllProcessesAreNotReadInEachLook) {
-  int scans = 0;
-  Watch watch(std::make_unique<CountingSource>(scans), Thresholds(), {.interval_s = 1, .history = {}});
+  CountingSource::Notes notes;
+  Watch watch(std::make_unique<CountingSource>(notes), Thresholds(), {.interval_s = 1, .history = {}});
   for (int i = 0; i < 60; ++i) watch.look();
-  EXPECT_GE(scans, 5);
-  EXPECT_LE(scans, 7);
+  EXPECT_GE(notes.scans, 5);
+  EXPECT_LE(notes.scans, 7);
+}
+
+TEST(Watch, AHoldersNumberThatIsUsedAgainIsNotTheHolder) {
+  CountingSource::Notes notes;
+  auto source = std::make_unique<CountingSource>(notes);
+  notes.reused_at = source->now() + 3;
+  Watch watch(std::move(source), Thresholds(), {.interval_s = 1, .history = {}});
+  for (int i = 0; i < 6; ++i) watch.look();
+  EXPECT_EQ(notes.scans, 1);
+  EXPECT_EQ(notes.described[4100], 2) << "in the looks after 1 s and 2 s";
 }
 
 }  // namespace

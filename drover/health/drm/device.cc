@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "drover/health/drm/fdinfo.h"
 #include "drover/os/file_system.h"
@@ -52,6 +53,12 @@ bool is_slot(const std::string& text) {
   return !text.empty() && text.size() <= 32 && text.find_first_not_of("0123456789abcdef:.") == text.npos;
 }
 
+/// Firmware without a number of its own gives zeros.
+bool is_unique_id(const std::string& text) {
+  return text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == text.npos &&
+         text.find_first_not_of('0') != text.npos;
+}
+
 std::string hwmon_of(const std::string& pci) {
   const os::HostFolder folder(pci + "/hwmon");
   for (const std::string& name : folder.names(64).value_or(std::vector<std::string>())) {
@@ -85,9 +92,7 @@ void describe(Device& device, const std::string& root, const os::HostFolder& pci
   if (device.name.empty()) device.name = name_in_list(root, amd ? "1002" : "8086", number);
   if (device.name.empty()) device.name = (amd ? "AMD GPU " : "Intel GPU ") + number;
   const std::string unique = amd ? first_line(pci, "unique_id") : std::string();
-  const bool good =
-      !unique.empty() && unique.size() <= 32 && unique.find_first_not_of("0123456789abcdef") == unique.npos;
-  device.uuid = good ? "AMD-" + unique : "PCI-" + device.slot;
+  device.uuid = is_unique_id(unique) ? "AMD-" + unique : "PCI-" + device.slot;
   device.integrated = !amd && !intel_memory(device) && device.slot.ends_with(":00:02.0");
 }
 
@@ -118,8 +123,11 @@ std::vector<Device> find_devices(const std::string& root) {
     describe(device, root, pci);
   }
   std::vector<Device> devices;
+  std::set<std::string> uuids;
   for (auto& [slot, device] : found) {
-    if (!device.card.empty()) devices.push_back(std::move(device));
+    if (device.card.empty()) continue;
+    if (!uuids.insert(device.uuid).second) device.uuid = "PCI-" + slot;  // what is kept about a GPU is kept by it
+    devices.push_back(std::move(device));
   }
   return devices;
 }
@@ -152,9 +160,9 @@ Reading first_of(const os::HostFolder& folder, std::initializer_list<const char*
   return result;
 }
 
-Reading percent_of(const os::HostFolder& folder, const char* name) {
-  const Reading value = number_of(folder, name);
-  return value.ok() && value.value > 100 ? Reading{Reading::kNoValue, 0} : value;
+/// More than can be is what a sensor says that is broken.
+Reading up_to(std::uint64_t most, const Reading& value) {
+  return value.ok() && value.value > most ? Reading{Reading::kNoValue, 0} : value;
 }
 
 /// Uncorrected errors of the memory, from "ue: 0\nce: 12\n".
@@ -171,8 +179,8 @@ void read_amd(const Device& device, GpuSample& gpu) {
   const Reading total = number_of(pci, "mem_info_vram_total"), used = number_of(pci, "mem_info_vram_used");
   gpu[Metric::kMemoryTotal] = total;
   gpu[Metric::kMemoryUsed] = total.ok() && used.ok() && used.value > total.value ? Reading{Reading::kNoValue, 0} : used;
-  gpu[Metric::kUtilCores] = percent_of(pci, "gpu_busy_percent");
-  gpu[Metric::kUtilMemory] = percent_of(pci, "mem_busy_percent");
+  gpu[Metric::kUtilCores] = up_to(100, number_of(pci, "gpu_busy_percent"));
+  gpu[Metric::kUtilMemory] = up_to(100, number_of(pci, "mem_busy_percent"));
   gpu[Metric::kEccUncorrected] = memory_errors(pci);
 }
 
@@ -191,10 +199,10 @@ void read_numbers(const Device& device, GpuSample& gpu) {
   if (device.minor >= 0) gpu[Metric::kMinor] = {Reading::kOk, static_cast<std::uint64_t>(device.minor)};
   if (!device.hwmon.empty()) {  // microwatts, microjoules, millidegrees, hertz
     const os::HostFolder hwmon(device.hwmon);
-    gpu[Metric::kPowerMilliwatts] = first_of(hwmon, {"power1_average", "power1_input"}, 1000);
-    gpu[Metric::kPowerLimitMilliwatts] = first_of(hwmon, {"power1_cap", "power1_max"}, 1000);
+    gpu[Metric::kPowerMilliwatts] = up_to(kMostMilliwatts, first_of(hwmon, {"power1_average", "power1_input"}, 1000));
+    gpu[Metric::kPowerLimitMilliwatts] = up_to(kMostMilliwatts, first_of(hwmon, {"power1_cap", "power1_max"}, 1000));
     gpu[Metric::kEnergyMillijoules] = first_of(hwmon, {"energy1_input", "energy2_input"}, 1000);
-    gpu[Metric::kTemperature] = first_of(hwmon, {"temp1_input", "temp2_input"}, 1000);
+    gpu[Metric::kTemperature] = up_to(kMostDegrees, first_of(hwmon, {"temp1_input", "temp2_input"}, 1000));
     gpu[Metric::kClockCoresMhz] = number_of(hwmon, "freq1_input", 1'000'000);
     gpu[Metric::kClockMemoryMhz] = number_of(hwmon, "freq2_input", 1'000'000);
   }

@@ -11,12 +11,15 @@
 /// Documentation/ABI/testing/sysfs-driver-intel-{i915,xe}-hwmon of the Linux kernel.
 namespace drover::inline v1::health::drm {
 
+/// What a sensor says beyond these is not true.
+inline constexpr std::uint64_t kMostMilliwatts = 10'000'000, kMostDegrees = 200;
+
 /// A GPU, by what does not change. A value.
 struct Device {
   std::string slot;                ///< of PCI: "0000:c1:00.0"
   std::string vendor;              ///< "amd", "intel"
   std::string driver;              ///< "amdgpu", "i915", "xe"; empty: none is bound
-  std::string name, uuid;          ///< uuid: the chip's own number, or "PCI-" and the slot
+  std::string name, uuid;          ///< uuid: the chip's own number, or "PCI-" and the slot; no two have the same
   std::string card, pci, hwmon;    ///< folders under /sys; hwmon: empty when there is none
   std::vector<std::string> nodes;  ///< "card0", "renderD128"
   int minor = -1;                  ///< of the render node; -1: there is none

@@ -12,6 +12,11 @@ constexpr double kShortest = 0.01;  // seconds between two looks that say someth
 /// amdgpu leaves out engines that a client never used; the others show all that there are.
 bool leaves_out_unused(const Client& client) { return client.driver == "amdgpu"; }
 
+/// gpu_busy_percent knows nothing of video and copies.
+bool in_own_figure(const Client& client, const Engine& engine) {
+  return client.driver != "amdgpu" || engine.name == "gfx" || engine.name == "compute";
+}
+
 bool counts(const Engine& engine) { return engine.ns || (engine.cycles && engine.total_cycles); }
 
 Reading percent(double share) {
@@ -51,7 +56,7 @@ double EngineUse::share_of(const OwnedClient& owned, const Engine& engine, doubl
 EngineUse::Shares EngineUse::add(std::size_t device, const std::vector<OwnedClient>& clients, double at,
                                  double before) {
   Shares result;
-  std::map<int, std::map<std::string, double>> by_pid;
+  std::map<int, std::map<std::string, double>> by_pid, told;
   std::map<std::string, double> all;
   const bool measured = before >= 0 && at - before >= kShortest;
   result.all = {measured ? Reading::kOk : Reading::kOneLook, 0};
@@ -65,12 +70,14 @@ EngineUse::Shares EngineUse::add(std::size_t device, const std::vector<OwnedClie
       if (!counts(engine)) continue;
       const double share = share_of(owned, engine, at, before);
       by_pid[owned.pid][engine.name] += share;
+      if (in_own_figure(owned.client, engine)) told[owned.pid][engine.name] += share;
       all[engine.name] += share;
     }
   }
   for (auto& [pid, reading] : result.by_pid) {
     if (!measured) reading.code = Reading::kOneLook;
     if (reading.ok()) reading = percent(most(by_pid[pid]));
+    result.told[pid] = 100 * std::min(most(told[pid]), 1.0);
   }
   if (result.all.ok()) result.all = percent(most(all));
   std::erase_if(counters_, [&](const auto& entry) {

@@ -19,6 +19,9 @@ class EngineUse {
   struct Shares {
     std::map<int, Reading> by_pid;  ///< percent of the busiest class of engines, rounded up; why there is none
     Reading all;                    ///< the same of all clients together
+    /// Percent of the busiest class among those that the GPU's own figure counts, not rounded: for amdgpu that is
+    /// graphics and compute, and neither video nor copies.
+    std::map<int, double> told;
   };
 
   /// What the clients of one device did since they were last given; clients that are new did all they did since then.

@@ -109,6 +109,7 @@ GpuSample Probe::look_at(std::size_t index, const ClientList& list, const std::v
     ProcessUse& use = use_of(uses, owned.pid);
     use.uses |= computes(owned.client) ? kUsesCompute : kUsesGraphics;
     use.share = shares.by_pid.at(owned.pid);
+    use.told = shares.told.at(owned.pid);
     add_memory(use, device, owned.client);
   }
   add_queues(uses, queues, past);
@@ -117,8 +118,10 @@ GpuSample Probe::look_at(std::size_t index, const ClientList& list, const std::v
   }
   const auto energy = gpu[Metric::kEnergyMillijoules].number();
   if (!gpu[Metric::kPowerMilliwatts].ok() && energy && past.energy_mj >= 0 && past.looked >= 0 && at > past.looked) {
-    const double watts = 1e-3 * std::max(0.0, *energy - past.energy_mj) / (at - past.looked);
-    gpu[Metric::kPowerMilliwatts] = {Reading::kOk, static_cast<std::uint64_t>(1e3 * watts)};
+    const double milliwatts = std::max(0.0, *energy - past.energy_mj) / (at - past.looked);
+    const bool possible = milliwatts <= static_cast<double>(kMostMilliwatts);
+    gpu[Metric::kPowerMilliwatts] =
+        possible ? Reading{Reading::kOk, static_cast<std::uint64_t>(milliwatts)} : Reading{Reading::kNoValue, 0};
   }
   fill_processes(gpu, std::move(uses), past.looked < 0);
   past.looked = at;

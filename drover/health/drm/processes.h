@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "drover/health/sample.h"
@@ -17,6 +18,8 @@ struct ProcessUse {
   bool computes = false;                         ///< has queues of AMD's KFD, whose time no engine counts
   Reading occupancy{Reading::kNotSupported, 0};  ///< percent of the cores that its queues fill at this very moment
   bool copied = false;                           ///< its queues copied something since the last look
+  /// Percent of the engines that the GPU's own figure counts, not rounded; nullopt: `share` is of just those.
+  std::optional<double> told = {};
 };
 
 /// Fills in rows, activity and whether they can be trusted. `gpu` has its readings already: its own utilisation tells

@@ -22,7 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Duration kEndGrace{0.05};  // a helper that can end does so at once
+constexpr Duration kEndGrace{0.05};           // a helper that can end does so at once
+constexpr std::chrono::seconds kRestart{10};  // after which a helper that ended is tried anew, in a long watch
 
 struct Failure {
   DriverState state;
@@ -56,7 +57,9 @@ Failure failure_of(int code) {
 
 }  // namespace
 
-Client::~Client() {
+Client::~Client() { end_helper(); }
+
+void Client::end_helper() noexcept {
   requests_.reset();  // the helper ends by itself when it can
   answers_.reset();
   if (!helper_) return;
@@ -71,21 +74,30 @@ Client::~Client() {
 }
 
 void Client::begin() {
+  if (ended_ && Clock::now() - started_at_ >= kRestart) forget_helper();
   if (!helper_) start_helper();
   round_.assign(last_.size(), std::nullopt);
   asked_at_ = Clock::now();
   // The helper tells what hangs a little before the deadline.
   const double tenths = std::clamp(std::floor(deadline_.count() * 10 * 0.9), 1.0, 255.0);
-  const auto request = static_cast<std::byte>(tenths);
-  try {
-    if (!ended_ && !silent_ && requests_.write_some({&request, 1}) != 1)
-      ended_ = true;  // 64 KiB of requests were never read
-  } catch (const std::system_error&) {
-    ended_ = true;
+  if (!ended_ && !silent_ && !os::send_byte(requests_, static_cast<std::byte>(tenths))) {
+    ended_ = true;  // it is gone, or 64 KiB of requests were never read
   }
 }
 
+void Client::forget_helper() {
+  end_helper();
+  helper_.reset();
+  reader_ = {};
+  ready_.reset();
+  round_.clear();
+  last_.clear();
+  stuck_.clear();
+  ended_ = silent_ = false;
+}
+
 void Client::start_helper() {
+  started_at_ = Clock::now();
   os::SocketPair requests = os::make_socket_pair();
   os::Pipe answers = os::make_pipe();
   const os::Fd null = os::open_null();

@@ -35,6 +35,8 @@ class Client {
 
  private:
   void start_helper();
+  void end_helper() noexcept;
+  void forget_helper();
   void receive_until(std::chrono::steady_clock::time_point end);
   void take(const MessageReader::Message& message);
   bool complete() const;
@@ -47,7 +49,7 @@ class Client {
   std::optional<os::ChildProcess> helper_;
   os::Fd requests_, answers_;
   MessageReader reader_;
-  std::chrono::steady_clock::time_point asked_at_{};
+  std::chrono::steady_clock::time_point started_at_{}, asked_at_{};
   std::optional<Ready> ready_;
   bool ended_ = false;   ///< the helper is gone, or talks nonsense
   bool silent_ = false;  ///< it did not tell in time that the driver is initialised: later rounds do not wait for that

@@ -14,8 +14,9 @@ namespace {
 constexpr std::size_t kMostThreads = 1024;    // of one process
 constexpr std::size_t kThreadsWithPlace = 8;  // of which the kernel function is read even when they are not in D
 constexpr std::size_t kMostDescriptors = 65'536;
-constexpr int kKeepFrom = 3;           // lists: to keep files open pays from then on
-constexpr unsigned kListensEvery = 8;  // looks: it means to read the machine's table of connections
+constexpr int kKeepFrom = 3;                             // lists: to keep files open pays from then on
+constexpr unsigned kListensEvery = 8;                    // looks: it means to read the machine's table of connections
+constexpr unsigned kReadAgainEvery = 2 * kListensEvery;  // looks: who calls exec may keep its name
 
 std::optional<bool> listens(const os::HostFolder& folder) {
   const auto tcp = folder.text("net/tcp", 1U << 20U), tcp6 = folder.text("net/tcp6", 1U << 20U);
@@ -55,6 +56,17 @@ std::vector<ThreadSample> read_threads(const os::HostFolder& folder, bool& cut) 
     threads.push_back(std::move(thread));
   }
   return threads;
+}
+
+/// What exec changes. Of a process that ends the command is empty: then what it was stays.
+void read_program(ProcessDetail& detail, const os::HostFolder& folder) {
+  std::string command = parse_cmdline(folder.text("cmdline").value_or(std::string()));
+  if (command.empty() && !detail.command.empty()) return;
+  detail.command = std::move(command);
+  detail.cgroup = parse_process_cgroup(folder.text("cgroup").value_or(std::string()));
+  const auto environment = folder.text("environ", 1U << 20U);
+  detail.environment_known = environment.has_value();
+  detail.environment = parse_environ(environment.value_or(std::string()), job_variables());
 }
 
 void add_once(std::vector<int>& numbers, std::optional<int> number) {
@@ -152,17 +164,15 @@ void ProcessProbe::describe_one(ProcessDetail& detail, const os::HostFolder& fol
 }
 
 const ProcessDetail& ProcessProbe::constant_part(const os::HostFolder& folder, const ProcessBrief& brief) {
-  auto& [known, looks] = known_[{brief.pid, brief.start_ticks}];
-  if (known.command.empty()) {  // empty as well while a process is being started
-    known.command = parse_cmdline(folder.text("cmdline").value_or(std::string()));
-    known.cgroup = parse_process_cgroup(folder.text("cgroup").value_or(std::string()));
-    if (const auto environment = folder.text("environ", 1U << 20U)) {
-      known.environment = parse_environ(*environment, job_variables());
-      known.environment_known = true;
-    }
-  }
-  if (!known.listens.value_or(false) && looks++ % kListensEvery == 0) known.listens = listens(folder);
-  return known;
+  Known& known = known_[{brief.pid, brief.start_ticks}];
+  ProcessDetail& detail = known.detail;
+  if (known.name != brief.name) known = {.detail = {}, .name = brief.name};  // another program
+  const bool again = known.looks % kReadAgainEvery == 0;
+  if (again) detail.listens.reset();
+  if (again || detail.command.empty()) read_program(detail, folder);  // empty as well while it is being started
+  if (!detail.listens.value_or(false) && known.looks % kListensEvery == 0) detail.listens = listens(folder);
+  ++known.looks;
+  return detail;
 }
 
 HolderScan ProcessProbe::find_holders(const HostSample& sample) const {

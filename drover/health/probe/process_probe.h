@@ -14,8 +14,9 @@
 
 namespace drover::inline v1::health {
 
-/// Reads the process table: a line about every process, more about those asked for. Keeps what does not change while a
-/// process lives (command, environment), by pid and start time. One thread at a time.
+/// Reads the process table: a line about every process, more about those asked for. Keeps what hardly ever changes
+/// while a process lives (command, environment), by pid and start time: it is read again when the name changes, as exec
+/// does that, and in every 16th look, as a program may have the name of the one before. One thread at a time.
 class ProcessProbe {
  public:
   explicit ProcessProbe(const std::string& root) : proc_(root + "/proc") {}
@@ -32,6 +33,11 @@ class ProcessProbe {
 
  private:
   using Key = std::pair<int, std::uint64_t>;  // pid and start time
+  struct Known {
+    ProcessDetail detail = {};
+    std::string name = {};
+    unsigned looks = 0;
+  };
 
   os::Access read_stat(int pid, os::Fd* kept);
   void describe_one(ProcessDetail& detail, const os::HostFolder& folder, const ProcessBrief& brief, bool threads);
@@ -44,7 +50,7 @@ class ProcessProbe {
   std::map<int, os::Fd> kept_;
   const std::size_t most_kept_ = std::min<std::size_t>(os::most_descriptors() / 4, 4096);
   int lists_ = 0;
-  std::map<Key, std::pair<ProcessDetail, unsigned>> known_;  ///< with the number of looks at it
+  std::map<Key, Known> known_;
 };
 
 }  // namespace drover::inline v1::health

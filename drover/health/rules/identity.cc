@@ -77,9 +77,10 @@ constexpr std::array<std::string_view, 12> kServers = {"vllm",
                                                        "llama-server",
                                                        "triton_python_backend",
                                                        "model_server"};
-constexpr std::array<std::string_view, 14> kSystem = {
-    "Xorg",  "Xwayland", "gnome-shell", "kwin_wayland",  "nvidia-cuda-mps", "nv-hostengine", "nvidia-persiste",
-    "dcgmi", "nvvs",     "nvidia-smi",  "nvidia-fabric", "nvidia-imex",     "dcgm-exporter", "nvidia-powerd"};
+constexpr std::array<std::string_view, 18> kSystem = {
+    "Xorg",        "Xwayland", "gnome-shell", "kwin_wayland",  "nvidia-cuda-mps", "nv-hostengine", "nvidia-persiste",
+    "dcgmi",       "nvvs",     "nvidia-smi",  "nvidia-fabric", "nvidia-imex",     "dcgm-exporter", "nvidia-powerd",
+    "drover-nvml", "nvtop",    "nvitop",      "gpustat"};
 
 /// What name and command line say about one process.
 Kind own_kind(const ProcessBrief& process, const ProcessDetail* detail) {

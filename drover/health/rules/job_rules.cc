@@ -172,12 +172,10 @@ void compare_peers(const JobView& view, Finding& finding, Confidence& confidence
   if (!idle.empty() && confidence == Confidence::kMedium) confidence = Confidence::kHigh;
 }
 
-bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
-  if (!view.holds_spinning) return false;
-  const Scene& scene = view.scene;
+/// What its GPU shows.
+void describe_spinning(const JobView& view, Finding& finding) {
   const GpuSample& gpu = *view.spins_on->gpu;
   const Spread& power = view.spins_on->hold->power;
-  Finding finding = about(scene, Rule::kR6, view.subject, "SPINNING, NO PROGRESS");
   finding.gpu = gpu.index;
   finding.gpu_uuid = gpu.uuid;
   finding.because.push_back(
@@ -195,6 +193,13 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
         " busy, its memory's bandwidth " + percent_text(0.01 * static_cast<double>(gpu[Metric::kMemoryTraffic].value)) +
         " (the GPU's own counters)");
   }
+}
+
+bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
+  if (!view.holds_spinning) return false;
+  const Scene& scene = view.scene;
+  Finding finding = about(scene, Rule::kR6, view.subject, "SPINNING, NO PROGRESS");
+  describe_spinning(view, finding);
   name_silence(view, finding);
   finding.not_because.emplace_back("slowed by heat or a power brake: the clock reasons say no");
   const double held = view.spinning;

@@ -81,7 +81,10 @@ void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const
   if (!detail.threads.empty()) {
     add_stuck(track, sample.at, detail.threads);
   } else if (brief.state == 'D' && (!track.stuck.holds() || contains(track.stuck_threads, brief.pid))) {
-    add_stuck(track, sample.at, {{brief.pid, 'D', {}}});  // another thread that is stuck may be so still
+    add_stuck(track, sample.at, {{brief.pid, 'D', track.stuck_in}});  // another thread that is stuck may be so still
+  } else if (brief.state != 'D' && contains(track.stuck_threads, brief.pid)) {
+    std::erase(track.stuck_threads, brief.pid);
+    if (track.stuck_threads.empty()) add_stuck(track, sample.at, {{brief.pid, brief.state, {}}});
   }
   track.seen = sample.at;
 }
@@ -126,7 +129,7 @@ void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<Thread
   const bool moved = track.io_rate > limits_[kR7Io] && !waits_in_driver(place);
   const Holds answer = stuck.empty() || moved ? Holds::kNo : Holds::kYes;
   track.stuck.add(at, at, answer, limits_[kGap], static_cast<int>(limits_[kClear]));
-  if (answer == Holds::kYes) track.stuck_in = place;
+  if (answer == Holds::kYes && !place.empty()) track.stuck_in = place;
   if (!track.stuck.holds()) track.stuck_in.clear();
   track.in_driver = waits_in_driver(track.stuck_in);
   track.in_storage = !track.in_driver && waits_in_storage(track.stuck_in);

@@ -54,8 +54,9 @@ struct GpuTrack {
   double nvlink_bytes = -1, nvlink_rate = -1;
   double idle_power_w = -1;  ///< the least seen while nothing ran
   Spread cores, memory;
-  std::string cannot_judge;  ///< G0, at the last look; empty: activity can be trusted
-  std::set<std::uint64_t> xids;
+  std::string cannot_judge;      ///< G0, at the last look; empty: activity can be trusted
+  std::set<std::uint64_t> xids;  ///< that arrived while watching, the last one no longer ago than r1.recent
+  double xid_at = 0;             ///< when that was
   std::vector<LoggedXid> logged;
   double seen = -1;
 };

@@ -64,6 +64,8 @@ void Tracker::add_gpu(const Sample& sample, const GpuSample& gpu, bool container
   GpuTrack& track = gpus_[gpu.uuid];
   const double seconds = track.seen >= 0 ? sample.at - track.seen : 0;
   track.cannot_judge = cannot_judge(gpu, sample.host, container);
+  if (!gpu.xids.empty()) track.xid_at = sample.at;
+  if (sample.at - track.xid_at > limits_[kR1Recent]) track.xids.clear();
   track.xids.insert(gpu.xids.begin(), gpu.xids.end());
   if (!gpu.logged.empty()) track.logged = gpu.logged;
   if (gpu[Metric::kUtilCores].ok()) track.cores.add(static_cast<double>(gpu[Metric::kUtilCores].value));

@@ -183,22 +183,7 @@ GpuSample kernel_gpu_of(const World& world, const Thing& gpu) {
   return sample;
 }
 
-}  // namespace
-
-GpuSample gpu_of(const World& world, const Thing& gpu) {
-  if (!is_nvidia(gpu)) return kernel_gpu_of(world, gpu);
-  GpuSample sample;
-  sample.index = gpu.id;
-  sample.name = gpu.text("name", "NVIDIA A100-SXM4-80GB");
-  sample.uuid = gpu.text("uuid", "GPU-0000000" + std::to_string(gpu.id));
-  sample.bus = "00000000:0" + std::to_string(gpu.id + 1) + ":00.0";
-  sample.stuck_in = gpu.text("stuck");
-  if (!sample.stuck_in.empty()) {
-    sample.readings.fill({Reading::kTimeout, 0});
-    sample.processes = sample.activity = {Reading::kTimeout, 0};
-    return sample;
-  }
-  set_memory(sample, world, gpu);
+void set_numbers(GpuSample& sample, const World& world, const Thing& gpu) {
   set(sample, gpu, Metric::kUtilCores, utilization(world, gpu, "util", "sm"));
   set(sample, gpu, Metric::kUtilMemory, utilization(world, gpu, "memutil", "mem"));
   set(sample, gpu, Metric::kPowerMilliwatts, 1e3 * gpu.number("power", 60));
@@ -220,12 +205,36 @@ GpuSample gpu_of(const World& world, const Thing& gpu) {
   set(sample, gpu, Metric::kRecoveryAction, gpu.number("recovery"));
   set(sample, gpu, Metric::kMig, gpu.number("mig"));
   set(sample, gpu, Metric::kMinor, gpu.id);
+}
+
+/// Of Hopper and later.
+void set_counters(GpuSample& sample, const World& world, const Thing& gpu) {
   const int counters = gpu.number("gpm") == 0 || gpu.number("mig") != 0 ? Reading::kNotSupported
                        : world.at <= 0                                  ? static_cast<int>(Reading::kOneLook)
                                                                         : Reading::kOk;
   set(sample, gpu, Metric::kOccupancy, gpu.number("occupancy"), counters);
   set(sample, gpu, Metric::kTensor, gpu.number("tensor"), counters);
   set(sample, gpu, Metric::kMemoryTraffic, gpu.number("dram"), counters);
+}
+
+}  // namespace
+
+GpuSample gpu_of(const World& world, const Thing& gpu) {
+  if (!is_nvidia(gpu)) return kernel_gpu_of(world, gpu);
+  GpuSample sample;
+  sample.index = gpu.id;
+  sample.name = gpu.text("name", "NVIDIA A100-SXM4-80GB");
+  sample.uuid = gpu.text("uuid", "GPU-0000000" + std::to_string(gpu.id));
+  sample.bus = "00000000:0" + std::to_string(gpu.id + 1) + ":00.0";
+  sample.stuck_in = gpu.text("stuck");
+  if (!sample.stuck_in.empty()) {
+    sample.readings.fill({Reading::kTimeout, 0});
+    sample.processes = sample.activity = {Reading::kTimeout, 0};
+    return sample;
+  }
+  set_memory(sample, world, gpu);
+  set_numbers(sample, world, gpu);
+  set_counters(sample, world, gpu);
   set_processes(sample, world, gpu);
   set_log(sample, gpu);
   set_instances(sample, world, gpu);
