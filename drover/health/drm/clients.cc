@@ -19,7 +19,7 @@ bool can_hold(const ProcessBrief& process) {
 
 /// Where the descriptors are: a first thread that ended has none, but the others may live on.
 std::string folder_of(const os::HostFolder& proc, const ProcessBrief& process) {
-  const std::string name = std::to_string(process.pid);
+  std::string name = std::to_string(process.pid);
   if (process.state != 'Z') return name;
   for (const int tid : os::HostFolder(proc, (name + "/task").c_str()).numbers()) {
     if (tid != process.pid) return name + "/task/" + std::to_string(tid);

@@ -60,9 +60,9 @@ bool is_unique_id(const std::string& text) {
 }
 
 std::string hwmon_of(const std::string& pci) {
-  const os::HostFolder folder(pci + "/hwmon");
-  for (const std::string& name : folder.names(64).value_or(std::vector<std::string>())) {
-    if (name.substr(0, 5) == "hwmon") return pci + "/hwmon/" + name;
+  const std::string folder = pci + "/hwmon";
+  for (const std::string& name : os::HostFolder(folder).names(64).value_or(std::vector<std::string>())) {
+    if (name.substr(0, 5) == "hwmon") return std::string(folder).append("/").append(name);
   }
   return {};
 }

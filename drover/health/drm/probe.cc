@@ -48,7 +48,7 @@ void add_memory(ProcessUse& use, const Device& device, const Client& client) {
 }  // namespace
 
 Probe::Probe(std::string root, bool container, bool wake)
-    : root_(root), container_(container), wake_(wake), scan_(root), kfd_(root) {
+    : root_(std::move(root)), container_(container), wake_(wake), scan_(root_), kfd_(root_) {
   rediscover();
 }
 
