@@ -20,6 +20,7 @@ using health::Maybe;
 using health::percent_text;
 using health::Report;
 using health::Severity;
+using health::upper;
 
 constexpr std::size_t kLabel = 9;  // width of the first column
 
@@ -159,11 +160,6 @@ void add_gpu(Page& page, const health::GpuReport& gpu) {
                          percent(row.cores), process.cpu_share ? percent_text(*process.cpu_share) : "-",
                          os::sanitize(name)));
   }
-}
-
-std::string upper(std::string text) {
-  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return text;
 }
 
 std::string subject_text(const Finding& finding) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "drover/cli/inspect_text.h"
 #include "drover/cli/watch_rows.h"
 #include "drover/health/thresholds.h"
 
@@ -49,13 +50,8 @@ Line head_line(const Report* report, ScreenSize size, double late_s) {
   return line.reversed();
 }
 
-Severity severity_of(int exit_code) {
-  constexpr Severity kSeverities[] = {Severity::kInfo, Severity::kWarning, Severity::kCritical, Severity::kUnknown};
-  return exit_code >= 0 && exit_code < 4 ? kSeverities[exit_code] : Severity::kInfo;
-}
-
 Line verdict_line(const Report& report, std::size_t columns) {
-  const Severity severity = severity_of(report.exit_code());
+  const Severity severity = severity_of_code(report.exit_code());
   const Ink ink = severity == Severity::kInfo ? Ink::kGood : ink_of(severity);
   return Line(" " + shortened(ascii(report.verdict()), columns > 2 ? columns - 2 : columns), ink);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace drover::inline v1::cli {
 namespace {
@@ -208,30 +209,17 @@ bool WatchView::press_on_lists(const KeyPress& key, const Report* report) {
 }
 
 bool WatchView::press_character(char character) {
-  switch (character) {
-    case 'u':
-      sort_by(Sort::kGpu);
-      return true;
-    case 'm':
-      sort_by(Sort::kMemory);
-      return true;
-    case 'c':
-      sort_by(Sort::kCpu);
-      return true;
-    case 'a':
-      sort_by(Sort::kAge);
-      return true;
-    case 'p':
-      sort_by(Sort::kPid);
-      return true;
-    case 'h':
-    case '?':
-      page_ = Page::kHelp;
-      page_first_ = 0;
-      return true;
-    default:
-      return false;
+  static constexpr std::pair<char, Sort> kSorts[] = {
+      {'u', Sort::kGpu}, {'m', Sort::kMemory}, {'c', Sort::kCpu}, {'a', Sort::kAge}, {'p', Sort::kPid}};
+  for (const auto& [key, sort] : kSorts) {
+    if (character != key) continue;
+    sort_by(sort);
+    return true;
   }
+  if (character != 'h' && character != '?') return false;
+  page_ = Page::kHelp;
+  page_first_ = 0;
+  return true;
 }
 
 void WatchView::sort_by(Sort sort) {

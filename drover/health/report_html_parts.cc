@@ -60,11 +60,6 @@ std::string number_text(double value) {
   return text.data();
 }
 
-std::string upper(std::string text) {
-  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return text;
-}
-
 }  // namespace
 
 Table::Table(std::string_view caption, std::vector<std::string> headings)

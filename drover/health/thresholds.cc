@@ -198,6 +198,11 @@ std::string bytes_text(double bytes) {
   return format(bytes < 99.95 ? "%.1f " : "%.0f ", bytes) + kUnits[unit];
 }
 
+std::string upper(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text;
+}
+
 std::string percent_text(double share) { return format("%.0f %%", 100 * share); }
 
 }  // namespace drover::inline v1::health

@@ -89,5 +89,7 @@ std::string duration_text(double seconds);
 std::string bytes_text(double bytes);
 /// 0.355 as "36 %". Pure.
 std::string percent_text(double share);
+/// ASCII letters become capitals, whatever the locale; the rest stays.
+std::string upper(std::string text);
 
 }  // namespace drover::inline v1::health

@@ -9,6 +9,7 @@
 #include "drover/health/nvml/library.h"
 #include "drover/health/nvml/records.h"
 #include "health/fixture.h"
+#include "health/read_messages.h"
 #include "os/fixture_tree.h"
 
 namespace {
@@ -312,17 +313,7 @@ TEST(Records, ComeBackAsTheyWere) {
 TEST(Records, NonsenseIsRefused) {
   GpuSample sample;
   sample.rows = {{5, 1, {0, 77}}};
-  drover_test::fuzz(nvml::encode(sample), [](std::string_view text) {
-    nvml::MessageReader reader;
-    reader.add(std::as_bytes(std::span(text.data(), text.size())));
-    for (int i = 0; i < 100; ++i) {
-      const auto message = reader.next();
-      if (!message) break;
-      nvml::decode_gpu(message->payload);
-      nvml::decode_ready(message->payload);
-      nvml::decode_stuck(message->payload);
-    }
-  });
+  drover_test::fuzz(nvml::encode(sample), drover_test::read_messages);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "drover/os/cpu.h"
 #include "drover/os/file_system.h"
 #include "drover/os/terminal.h"
+#include "health/read_messages.h"
 
 namespace drover_test {
 namespace {
@@ -128,15 +129,7 @@ std::string run_history(std::string_view text) {
 }
 
 std::string run_messages(std::string_view text) {
-  nvml::MessageReader reader;
-  reader.add(std::as_bytes(std::span(text.data(), text.size())));
-  for (int i = 0; i < 100; ++i) {
-    const auto message = reader.next();
-    if (!message) break;
-    nvml::decode_gpu(message->payload);
-    nvml::decode_ready(message->payload);
-    nvml::decode_stuck(message->payload);
-  }
+  read_messages(text);
   return {};
 }
 

@@ -287,21 +287,22 @@ FAKE nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned index, Device* 
   *part = &parts[index_of(device)][index];
   return kSuccess;
 }
-FAKE nvmlDeviceGetGpuInstanceId(Device device, unsigned* id) {
-  ENTER(index_of(device));
+namespace {
+int tell_part(Device device, std::uint32_t GpuInstance::*member, unsigned* id) {
   const GpuSample sample = gpu(device);
   const GpuInstance* const part = part_of(sample, device);
   if (part == nullptr) return kNotSupported;
-  *id = part->gpu_instance;
+  *id = part->*member;
   return kSuccess;
+}
+}  // namespace
+FAKE nvmlDeviceGetGpuInstanceId(Device device, unsigned* id) {
+  ENTER(index_of(device));
+  return tell_part(device, &GpuInstance::gpu_instance, id);
 }
 FAKE nvmlDeviceGetComputeInstanceId(Device device, unsigned* id) {
   ENTER(index_of(device));
-  const GpuSample sample = gpu(device);
-  const GpuInstance* const part = part_of(sample, device);
-  if (part == nullptr) return kNotSupported;
-  *id = part->compute_instance;
-  return kSuccess;
+  return tell_part(device, &GpuInstance::compute_instance, id);
 }
 
 namespace {
