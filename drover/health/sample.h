@@ -58,6 +58,7 @@ struct ProcessDetail {
   std::string cgroup;
   std::map<std::string, std::string> environment;  ///< only the variables of job_variables()
   bool environment_known = false;
+  bool memory_locked = false;  ///< command and environment were not told in time: see ProgramReader
   bool kill_pending = false;
   int tracer = 0;
   int inner_pid = 0;  ///< in the innermost pid namespace, when that is another one

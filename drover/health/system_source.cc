@@ -6,7 +6,7 @@
 #include <system_error>
 #include <thread>
 
-#include "drover/health/drm/probe.h"
+#include "drover/health/drm/probe_client.h"
 #include "drover/health/nvml/client.h"
 #include "drover/health/nvml/helper.h"
 #include "drover/health/probe/host_probe.h"
@@ -34,7 +34,7 @@ class SystemSource : public Source {
   explicit SystemSource(const SystemSourceOptions& options)
       : options_(options),
         processes_(options.root),
-        others_(options.root, in_pid_namespace(options.root), options.wake),
+        others_(options.root, in_pid_namespace(options.root), options.wake, options.deadline),
         log_(options.root) {
     pci_ = find_nvidia_devices(options.root);
   }
@@ -69,12 +69,14 @@ class SystemSource : public Source {
   void leave_alone(DriverSample answer, bool passes);
   static void add_other_gpus(Sample& sample, std::vector<GpuSample> gpus);
   bool ask_driver(const HostSample& host);
-  std::optional<int> stuck_helper(const HostSample& host) const;
+  std::optional<int> begin_others(const Sample& sample);
+  std::vector<GpuSample> finish_others(std::optional<int> hangs);
+  std::optional<int> stuck_helper(const HostSample& host, const helper::Role& role) const;
   std::set<int> whom_to_describe(const Sample& sample, const std::set<int>& watched) const;
 
   const SystemSourceOptions options_;
   ProcessProbe processes_;
-  drm::Probe others_;  ///< GPUs of other vendors than NVIDIA
+  drm::ProbeClient others_;  ///< GPUs of other vendors than NVIDIA
   XidLog log_;
   PciGpus pci_;
   std::optional<nvml::Client> driver_;
@@ -93,12 +95,26 @@ Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
   sample.host = read_cpu_times(options_.root);
   processes_.list(sample.host);
   if (!asked && ask_driver(sample.host)) asked = begin_round();
-  std::vector<GpuSample> others = others_.look(sample.host.processes, sample.at);
+  const auto hangs = begin_others(sample);
   sample.driver = asked ? driver_->finish() : *fixed_;
+  std::vector<GpuSample> others = finish_others(hangs);
   if (pci_.count > 0 || !sample.driver.gpus.empty()) log_.fill(sample.driver);
   add_other_gpus(sample, std::move(others));
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
   return sample;
+}
+
+/// The helper of an earlier run that hangs, if so: then nothing is asked.
+std::optional<int> SystemSource::begin_others(const Sample& sample) {
+  if (!others_.needed()) return std::nullopt;
+  const auto hangs = others_.started() ? std::nullopt : stuck_helper(sample.host, drm::kRole);
+  if (!hangs) others_.begin(sample.host.processes, sample.at);
+  return hangs;
+}
+
+std::vector<GpuSample> SystemSource::finish_others(std::optional<int> hangs) {
+  if (hangs) return others_.unasked("an earlier look, pid " + std::to_string(*hangs) + ", which still waits");
+  return others_.finish();
 }
 
 /// Behind NVIDIA's, so that those keep the numbers that their own tools use.
@@ -163,7 +179,7 @@ bool SystemSource::ask_driver(const HostSample& host) {
   if (asleep) {
     answer.state = DriverState::kAsleep;
     answer.problem = "all GPUs are powered down and were left so; --wake looks at them all the same";
-  } else if (const auto pid = stuck_helper(host)) {
+  } else if (const auto pid = stuck_helper(host, nvml::kRole)) {
     answer.state = DriverState::kNotAnswering;
     answer.uninterruptible = true;
     answer.problem = "an earlier look still waits for the driver (pid " + std::to_string(*pid) +
@@ -177,9 +193,9 @@ bool SystemSource::ask_driver(const HostSample& host) {
 }
 
 /// A helper of an earlier run that the driver never let go: another one would only join it.
-std::optional<int> SystemSource::stuck_helper(const HostSample& host) const {
+std::optional<int> SystemSource::stuck_helper(const HostSample& host, const helper::Role& role) const {
   for (const ProcessBrief& process : host.processes) {
-    if (process.name != nvml::kHelperName) continue;
+    if (process.name != role.name) continue;
     HostSample alone;
     alone.processes = {process};
     ProcessProbe(options_.root).describe(alone, {process.pid}, true);

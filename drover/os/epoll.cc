@@ -3,20 +3,10 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 
 namespace drover::inline v1::os {
-namespace {
-
-int milliseconds_until(const Deadline& deadline) {
-  if (!deadline) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now()).count();
-  return static_cast<int>(std::clamp<long>(left, 0, 60'000));
-}
-
-}  // namespace
 
 Epoll::Epoll() : fd_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!fd_.valid()) throw_errno("epoll_create1");

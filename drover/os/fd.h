@@ -32,8 +32,7 @@ class Fd {
 
   /// Bytes read; 0 at the end of the stream, nullopt when nothing is there (non-blocking descriptors).
   std::optional<std::size_t> read_some(std::span<std::byte> buffer) const;
-  /// Bytes written, nullopt when there is no room. A reader that is gone is an error (EPIPE), never a signal, on
-  /// sockets only.
+  /// Bytes written, nullopt when there is no room. When the reader is gone: SIGPIPE, or EPIPE where that is ignored.
   std::optional<std::size_t> write_some(std::span<const std::byte> data) const;
 
  private:

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <cstdint>
 #include <optional>
 
@@ -15,6 +17,13 @@ inline Deadline deadline_after(std::chrono::duration<double> duration) {
   constexpr std::chrono::duration<double> kForever(100.0 * 365 * 86400);
   if (!(duration < kForever)) return std::nullopt;
   return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
+}
+
+/// For poll and epoll_wait: at least the time that is left; -1 without a deadline.
+inline int milliseconds_until(const Deadline& deadline) {
+  if (!deadline) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
 }
 
 /// A word that processes sleep on. std::atomic::wait cannot be used: it makes futexes that are private to one process.

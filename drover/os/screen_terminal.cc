@@ -48,12 +48,6 @@ Fd open_again(int fd) {
   return own;
 }
 
-int milliseconds_until(const Deadline& deadline) {
-  if (!deadline) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
-}
-
 void set_mode(int fd, const termios& mode) noexcept {
   while (::tcsetattr(fd, TCSANOW, &mode) != 0 && errno == EINTR) {
   }

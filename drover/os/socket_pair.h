@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "drover/os/fd.h"
+#include "drover/os/futex.h"
 
 namespace drover::inline v1::os {
 
@@ -16,8 +18,8 @@ struct SocketPair {
 /// Throws std::system_error.
 SocketPair make_socket_pair();
 
-/// Writes one byte to an end of a pair. False when there is no room, or the other end is closed: no signal comes.
-/// Throws std::system_error for anything else.
-bool send_byte(const Fd& end, std::byte byte);
+/// Writes all of it to an end of a pair. False when the other end is closed, or did not make room before the deadline:
+/// no signal comes. Throws std::system_error for anything else.
+bool send_all(const Fd& end, std::span<const std::byte> bytes, const Deadline& deadline);
 
 }  // namespace drover::inline v1::os

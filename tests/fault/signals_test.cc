@@ -153,7 +153,8 @@ TEST(Signal, ControlCInATerminalEndsAllQuietly) {
   ASSERT_EQ(waitpid(pid, &status, 0), pid);
   close(terminal);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
-  EXPECT_TRUE(rest == "^C" || rest == "task 0\r\n^C") << rest;
+  // The other task may print before the terminal shows the key, or after it, or never.
+  EXPECT_TRUE(rest == "^C" || rest == "task 0\r\n^C" || rest == "^Ctask 0\r\n") << rest;
 }
 
 }  // namespace

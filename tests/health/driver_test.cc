@@ -5,9 +5,9 @@
 #include <csignal>
 
 #include "drover/health/engine.h"
+#include "drover/health/helper/records.h"
 #include "drover/health/nvml/client.h"
 #include "drover/health/nvml/library.h"
-#include "drover/health/nvml/records.h"
 #include "health/fixture.h"
 #include "health/read_messages.h"
 #include "os/fixture_tree.h"
@@ -290,12 +290,12 @@ TEST(Records, ComeBackAsTheyWere) {
   sample.active = {{5, 90, 40}};
   sample.xids = {79};
   sample[Metric::kMig] = {0, 1};
-  nvml::MessageReader reader;
-  const std::string bytes = nvml::encode(sample) + nvml::encode(nvml::Stuck{1, "call"});
+  helper::MessageReader reader;
+  const std::string bytes = helper::encode(sample) + helper::encode(helper::Stuck{1, "call"});
   for (const char& c : bytes) reader.add(std::as_bytes(std::span(&c, 1)));
   const auto first = reader.next(), second = reader.next();
   ASSERT_TRUE(first && second);
-  const auto back = nvml::decode_gpu(first->payload);
+  const auto back = helper::decode_gpu(first->payload);
   ASSERT_TRUE(back);
   EXPECT_EQ(back->index, 3);
   EXPECT_EQ(back->rows[0].memory.value, 77U);
@@ -306,14 +306,14 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(back->active[0].cores, 90U);
   EXPECT_EQ(back->xids[0], 79U);
   EXPECT_EQ((*back)[Metric::kMig].value, 1U);
-  EXPECT_EQ(nvml::decode_stuck(second->payload)->call, "call");
+  EXPECT_EQ(helper::decode_stuck(second->payload)->call, "call");
   EXPECT_FALSE(reader.next());
 }
 
 TEST(Records, NonsenseIsRefused) {
   GpuSample sample;
   sample.rows = {{5, 1, {0, 77}}};
-  drover_test::fuzz(nvml::encode(sample), drover_test::read_messages);
+  drover_test::fuzz(helper::encode(sample), drover_test::read_messages);
 }
 
 }  // namespace

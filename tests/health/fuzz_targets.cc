@@ -8,8 +8,8 @@
 #include "drover/base/errors.h"
 #include "drover/health/drm/fdinfo.h"
 #include "drover/health/drm/kfd.h"
+#include "drover/health/helper/records.h"
 #include "drover/health/history.h"
-#include "drover/health/nvml/records.h"
 #include "drover/health/probe/proc_text.h"
 #include "drover/health/probe/xid_log.h"
 #include "drover/health/scenario/scenario.h"
@@ -148,8 +148,8 @@ std::string seed_message() {
   sample.active = {{5, 90, 40}};
   sample.xids = {79};
   sample.instances = {{3, 1, "part", "MIG-x", {0, 5}, {0, 6}, {0, 7}}};
-  return nvml::encode(sample) + nvml::encode(nvml::Stuck{1, "nvmlInit_v2"}) +
-         nvml::encode(nvml::Ready{"", 0, "550", 12040, 2});
+  return helper::encode(sample) + helper::encode(helper::Stuck{1, "nvmlInit_v2"}) +
+         helper::encode(helper::Ready{"", 0, "550", 12040, 2});
 }
 
 std::string seed_history() {

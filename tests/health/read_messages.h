@@ -4,20 +4,21 @@
 #include <span>
 #include <string_view>
 
-#include "drover/health/nvml/records.h"
+#include "drover/health/helper/records.h"
 
 namespace drover_test {
 
 /// Reads bytes as the inspector reads those of its helper, every message as each kind; up to 100 of them.
 inline void read_messages(std::string_view bytes) {
-  drover::health::nvml::MessageReader reader;
+  drover::health::helper::MessageReader reader;
   reader.add(std::as_bytes(std::span(bytes.data(), bytes.size())));
   for (int i = 0; i < 100; ++i) {
     const auto message = reader.next();
     if (!message) break;
-    drover::health::nvml::decode_gpu(message->payload);
-    drover::health::nvml::decode_ready(message->payload);
-    drover::health::nvml::decode_stuck(message->payload);
+    drover::health::helper::decode_request(message->payload);
+    drover::health::helper::decode_gpu(message->payload);
+    drover::health::helper::decode_ready(message->payload);
+    drover::health::helper::decode_stuck(message->payload);
   }
 }
 

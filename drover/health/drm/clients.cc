@@ -47,7 +47,7 @@ bool ClientScan::worth_looking(const Known& known, const ProcessBrief& process, 
 }
 
 ClientList ClientScan::look(const std::vector<ProcessBrief>& processes, double at, const std::vector<Device>& devices,
-                            const std::vector<bool>& sleeping) {
+                            const std::vector<bool>& closed, Progress& progress) {
   ClientList list;
   found_.clear();
   for (auto& [key, known] : known_) known.there = false;
@@ -58,7 +58,7 @@ ClientList ClientScan::look(const std::vector<ProcessBrief>& processes, double a
     if (worth_looking(known, process, at)) {
       known.looked = at;
       known.cpu_ticks = process.cpu_ticks;
-      look_at(process, known, devices, sleeping);
+      look_at(process, known, devices, closed, progress);
     }
     if (known.unreadable) ++list.unreadable;
   }
@@ -68,7 +68,7 @@ ClientList ClientScan::look(const std::vector<ProcessBrief>& processes, double a
 }
 
 void ClientScan::look_at(const ProcessBrief& process, Known& known, const std::vector<Device>& devices,
-                         const std::vector<bool>& sleeping) {
+                         const std::vector<bool>& closed, Progress& progress) {
   const os::HostFolder folder(proc_, folder_of(proc_, process).c_str());
   const os::HostFolder descriptors(folder, "fd");
   const auto names = descriptors.names(kMostDescriptors);
@@ -81,7 +81,8 @@ void ClientScan::look_at(const ProcessBrief& process, Known& known, const std::v
     if (node.empty()) continue;
     known.holds = true;
     const auto by_node = device_of_node(devices, node);
-    if (by_node && sleeping[*by_node]) continue;  // the question alone wakes some
+    if (by_node && closed[*by_node]) continue;  // the question alone wakes some
+    if (by_node) progress.at(*by_node, "what it tells of its processes");
     if (folder.read(("fdinfo/" + name).c_str(), text_, kMostInfo) != os::Access::kOk) continue;
     auto client = parse_fdinfo(text_);
     if (!client) continue;

@@ -9,6 +9,7 @@
 
 #include "drover/health/drm/device.h"
 #include "drover/health/drm/fdinfo.h"
+#include "drover/health/drm/progress.h"
 #include "drover/health/sample.h"
 #include "drover/os/host_files.h"
 
@@ -33,9 +34,9 @@ class ClientScan {
  public:
   explicit ClientScan(const std::string& root) : proc_(root + "/proc") {}
 
-  /// `sleeping`: devices that must not be asked, by index. `at`: seconds since boot.
+  /// `closed`: devices that must not be asked, by index. `at`: seconds since boot.
   ClientList look(const std::vector<ProcessBrief>& processes, double at, const std::vector<Device>& devices,
-                  const std::vector<bool>& sleeping);
+                  const std::vector<bool>& closed, Progress& progress);
 
  private:
   using Key = std::pair<int, std::uint64_t>;  // pid and start time
@@ -47,7 +48,7 @@ class ClientScan {
   };
   bool worth_looking(const Known& known, const ProcessBrief& process, double at) const;
   void look_at(const ProcessBrief& process, Known& known, const std::vector<Device>& devices,
-               const std::vector<bool>& sleeping);
+               const std::vector<bool>& closed, Progress& progress);
   void take(const ProcessBrief& process, std::size_t device, Client client);
 
   os::HostFolder proc_;

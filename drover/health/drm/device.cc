@@ -98,6 +98,13 @@ void describe(Device& device, const std::string& root, const os::HostFolder& pci
 
 }  // namespace
 
+void Device::identify(GpuSample& gpu) const {
+  gpu.vendor = vendor;
+  gpu.name = name;
+  gpu.uuid = uuid;
+  gpu.bus = slot;
+}
+
 std::vector<Device> find_devices(const std::string& root) {
   std::map<std::string, Device> found;  // by slot: partitions of one GPU are several cards
   const std::string all = root + "/sys/class/drm/";

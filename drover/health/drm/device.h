@@ -24,6 +24,9 @@ struct Device {
   std::vector<std::string> nodes;  ///< "card0", "renderD128"
   int minor = -1;                  ///< of the render node; -1: there is none
   bool integrated = false;         ///< it has no memory of its own
+
+  /// Tells `gpu` which one it is.
+  void identify(GpuSample& gpu) const;
 };
 
 /// All that there are, in order of their slots. `root` goes before /sys. Thread-safe.

@@ -48,29 +48,27 @@ void Kfd::discover() {
   }
 }
 
-std::map<std::string, std::vector<KfdProcess>> Kfd::processes(const std::vector<std::string>& awake) const {
-  std::map<std::string, std::vector<KfdProcess>> found;
+std::vector<KfdProcess> Kfd::processes(const std::string& slot) const {
+  std::vector<KfdProcess> found;
   if (!present()) return found;
   const os::HostFolder all(root_ + kProcesses);
   for (const int pid : all.numbers()) {
     const os::HostFolder folder(all, std::to_string(pid).c_str());
     for (const Gpu& gpu : gpus_) {
-      if (std::find(awake.begin(), awake.end(), gpu.slot) != awake.end()) read_process(pid, folder, gpu, found);
+      if (gpu.slot == slot) read_process(pid, folder, gpu, found);
     }
   }
   return found;
 }
 
 /// A process is listed for merely having opened /dev/kfd: only one that holds or does something counts.
-void Kfd::read_process(int pid, const os::HostFolder& folder, const Gpu& gpu,
-                       std::map<std::string, std::vector<KfdProcess>>& found) const {
+void Kfd::read_process(int pid, const os::HostFolder& folder, const Gpu& gpu, std::vector<KfdProcess>& found) {
   const std::uint64_t memory = number_in(folder, "vram_" + gpu.id).value_or(0);
   const std::uint64_t copies = number_in(folder, "sdma_" + gpu.id).value_or(0);
   const auto units = number_in(folder, "stats_" + gpu.id + "/cu_occupancy");
   if (memory == 0 && copies == 0 && units.value_or(0) == 0) return;
-  std::vector<KfdProcess>& processes = found[gpu.slot];
-  auto at = std::find_if(processes.begin(), processes.end(), [&](const KfdProcess& one) { return one.pid == pid; });
-  if (at == processes.end()) at = processes.insert(at, KfdProcess{pid, 0, {Reading::kNotSupported, 0}, 0});
+  auto at = std::find_if(found.begin(), found.end(), [&](const KfdProcess& one) { return one.pid == pid; });
+  if (at == found.end()) at = found.insert(at, KfdProcess{pid, 0, {Reading::kNotSupported, 0}, 0});
   at->memory_bytes += memory;  // of all partitions
   at->copy_us += copies;
   if (!units || gpu.compute_units == 0) return;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,16 +30,15 @@ class Kfd {
   void discover();
   bool present() const noexcept { return !gpus_.empty(); }
 
-  /// The processes by slot ("0000:c1:00.0"), for the slots in `awake`.
-  std::map<std::string, std::vector<KfdProcess>> processes(const std::vector<std::string>& awake) const;
+  /// The processes on the GPU in this slot ("0000:c1:00.0"), which must not sleep.
+  std::vector<KfdProcess> processes(const std::string& slot) const;
 
  private:
   struct Gpu {
     std::string id, slot;
     std::uint64_t compute_units = 0;
   };
-  void read_process(int pid, const os::HostFolder& folder, const Gpu& gpu,
-                    std::map<std::string, std::vector<KfdProcess>>& found) const;
+  static void read_process(int pid, const os::HostFolder& folder, const Gpu& gpu, std::vector<KfdProcess>& found);
 
   std::string root_;
   std::vector<Gpu> gpus_;

@@ -45,6 +45,13 @@ void add_memory(ProcessUse& use, const Device& device, const Client& client) {
   }
 }
 
+GpuSample sleeping_gpu() {
+  GpuSample gpu;
+  gpu.readings.fill({Reading::kAsleep, 0});
+  gpu.processes = gpu.activity = {Reading::kAsleep, 0};
+  return gpu;
+}
+
 }  // namespace
 
 Probe::Probe(std::string root, bool container, bool wake)
@@ -65,43 +72,38 @@ bool Probe::rediscover() {
   return true;
 }
 
-std::vector<GpuSample> Probe::look(const std::vector<ProcessBrief>& processes, double at) {
+std::vector<GpuSample> Probe::look(const std::vector<ProcessBrief>& processes, double at,
+                                   const std::vector<std::uint32_t>& leave_alone) {
   rediscover();
   std::vector<GpuSample> result;
   if (devices_.empty()) return result;
-  std::vector<bool> sleeping;
-  std::vector<std::string> awake;
-  for (const Device& device : devices_) {
-    sleeping.push_back(!wake_ && asleep(device));
-    if (!sleeping.back()) awake.push_back(device.slot);
-  }
-  const ClientList list = awake.empty() ? ClientList() : scan_.look(processes, at, devices_, sleeping);
-  const auto queues = kfd_.processes(awake);
+  const auto left = [&](std::size_t index) {
+    return std::find(leave_alone.begin(), leave_alone.end(), index) != leave_alone.end();
+  };
+  std::vector<bool> closed;  // not to be asked
+  for (std::size_t i = 0; i < devices_.size(); ++i) closed.push_back(left(i) || (!wake_ && asleep(devices_[i])));
+  const bool all_closed = std::find(closed.begin(), closed.end(), false) == closed.end();
+  const ClientList list = all_closed ? ClientList() : scan_.look(processes, at, devices_, closed, progress_);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    GpuSample gpu;
-    if (sleeping[i]) {
-      gpu.readings.fill({Reading::kAsleep, 0});
-      gpu.processes = gpu.activity = {Reading::kAsleep, 0};
-    } else {
-      const auto own = queues.find(devices_[i].slot);
-      gpu = look_at(i, list, own != queues.end() ? own->second : std::vector<KfdProcess>(), at);
-      gpu.unseen = list.unreadable;
-    }
+    if (left(i)) continue;
+    GpuSample gpu = closed[i] ? sleeping_gpu() : look_at(i, list, at);
     gpu.index = static_cast<int>(i);
-    gpu.vendor = devices_[i].vendor;
-    gpu.name = devices_[i].name;
-    gpu.uuid = devices_[i].uuid;
-    gpu.bus = devices_[i].slot;
+    devices_[i].identify(gpu);
     result.push_back(std::move(gpu));
   }
+  progress_.at(Progress::kNone, "nothing");
   return result;
 }
 
-GpuSample Probe::look_at(std::size_t index, const ClientList& list, const std::vector<KfdProcess>& queues, double at) {
+GpuSample Probe::look_at(std::size_t index, const ClientList& list, double at) {
   const Device& device = devices_[index];
   Past& past = past_[index];
   GpuSample gpu;
+  gpu.unseen = list.unreadable;
+  progress_.at(index, "its files under /sys");
   read_numbers(device, gpu);
+  progress_.at(index, "the lists of KFD");
+  const std::vector<KfdProcess> queues = kfd_.processes(device.slot);
   std::vector<ProcessUse> uses;
   const EngineUse::Shares shares = engines_.add(index, list.clients, at, past.looked);
   for (const OwnedClient& owned : list.clients) {

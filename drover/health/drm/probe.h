@@ -13,12 +13,13 @@
 #include "drover/health/drm/engine_use.h"
 #include "drover/health/drm/kfd.h"
 #include "drover/health/drm/processes.h"
+#include "drover/health/drm/progress.h"
 #include "drover/health/sample.h"
 
 namespace drover::inline v1::health::drm {
 
-/// AMD's and Intel's GPUs without any library of theirs: what the kernel shows under /sys and /proc. Costs nothing to
-/// speak of where there are none. One thread at a time. May wait in the driver when that is ill.
+/// AMD's and Intel's GPUs without any library of theirs: what the kernel shows under /sys and /proc. One thread at a
+/// time. May wait in the driver for ever when that is ill: ProbeClient asks it with a deadline.
 class Probe {
  public:
   /// `container`: pids are not the machine's own, so those of KFD mean nothing. `wake`: looks at GPUs that are powered
@@ -26,8 +27,12 @@ class Probe {
   Probe(std::string root, bool container, bool wake);
 
   /// The GPUs in order of their PCI slots, indices from 0. `processes`: all that there are, by pid. `at`: seconds since
-  /// boot.
-  std::vector<GpuSample> look(const std::vector<ProcessBrief>& processes, double at);
+  /// boot. `leave_alone`: GPUs, by index, of which nothing is read; they are not in the result.
+  std::vector<GpuSample> look(const std::vector<ProcessBrief>& processes, double at,
+                              const std::vector<std::uint32_t>& leave_alone = {});
+
+  /// Of the look that goes on.
+  const Progress& progress() const noexcept { return progress_; }
 
  private:
   struct Past {
@@ -36,7 +41,7 @@ class Probe {
     std::map<int, std::uint64_t> copy_us;  // of KFD's processes
   };
   bool rediscover();
-  GpuSample look_at(std::size_t index, const ClientList& list, const std::vector<KfdProcess>& queues, double at);
+  GpuSample look_at(std::size_t index, const ClientList& list, double at);
   void add_queues(std::vector<ProcessUse>& uses, const std::vector<KfdProcess>& queues, Past& past) const;
 
   const std::string root_;
@@ -47,6 +52,7 @@ class Probe {
   ClientScan scan_;
   EngineUse engines_;
   Kfd kfd_;
+  Progress progress_;
 };
 
 }  // namespace drover::inline v1::health::drm

@@ -4,19 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <thread>
 
 #include "drover/health/nvml/library.h"
-#include "drover/health/nvml/records.h"
-#include "drover/os/fd.h"
-#include "drover/os/self.h"
 
 namespace drover::inline v1::health::nvml {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 /// One thread for each GPU: one that hangs does not hide the others. Never destroyed, as its threads may never end.
 class Helper {
@@ -35,33 +32,28 @@ class Helper {
   void initialise();
   void serve(Worker& worker);
   void start_round();
-  void report_stuck(std::chrono::steady_clock::time_point until);
-  void send(const std::string& message);
+  void report_stuck(Clock::time_point until);
 
-  const os::Fd requests_{0}, answers_{1};
+  helper::Conversation talk_;
   Library library_;
   std::deque<Worker> workers_;
-  std::mutex sending_;
   std::mutex mutex_;
   std::condition_variable changed_;
   unsigned round_ = 0;
 };
 
 void Helper::run() {
-  os::set_process_name(kHelperName);
-  std::byte tenths{};
   initialise();
   for (;;) {
-    const auto count = requests_.read_some({&tenths, 1});
-    if (!count || *count == 0) os::exit_now(0);
-    const auto begin = std::chrono::steady_clock::now();
+    const helper::Request request = talk_.next();
+    const auto begin = Clock::now();
     start_round();
-    report_stuck(begin + std::chrono::milliseconds(100) * std::to_integer<int>(tenths));
+    report_stuck(begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.limit_s)));
   }
 }
 
 void Helper::initialise() {
-  Ready ready;
+  helper::Ready ready;
   ready.load_error = library_.error();
   if (library_.loaded()) {
     Library::Current current{nullptr};
@@ -70,7 +62,7 @@ void Helper::initialise() {
     if (ready.code == kSuccess) {
       ready.version = library_.driver_version();
       ready.cuda = library_.cuda_version();
-      ready.gpus = std::min(ready.gpus, kMostGpus);
+      ready.gpus = std::min(ready.gpus, helper::kMostGpus);
     } else {
       ready.gpus = 0;
     }
@@ -79,7 +71,7 @@ void Helper::initialise() {
     Worker& worker = workers_.emplace_back(i);
     std::thread([this, &worker] { serve(worker); }).detach();
   }
-  send(encode(ready));
+  talk_.send(encode(ready));
 }
 
 void Helper::serve(Worker& worker) {
@@ -91,8 +83,8 @@ void Helper::serve(Worker& worker) {
       done = round_;  // rounds that passed while it hung are skipped
       worker.busy = true;
     }
-    const std::string message = encode(gpu.sample());
-    send(message);
+    const std::string message = helper::encode(gpu.sample());
+    talk_.send(message);
     const std::lock_guard lock(mutex_);
     worker.busy = worker.stuck = false;
     changed_.notify_all();
@@ -107,7 +99,7 @@ void Helper::start_round() {
 }
 
 /// Waits until all have answered. Shortly before the time is up, tells which calls have not come back.
-void Helper::report_stuck(std::chrono::steady_clock::time_point until) {
+void Helper::report_stuck(Clock::time_point until) {
   const auto none_busy = [this] {
     return std::none_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.busy; });
   };
@@ -116,39 +108,18 @@ void Helper::report_stuck(std::chrono::steady_clock::time_point until) {
   for (Worker& worker : workers_) {
     const char* const call = worker.current.load(std::memory_order_relaxed);
     if (!worker.busy) continue;
-    send(encode(Stuck{worker.index, call != nullptr ? call : "an unknown call"}));
+    talk_.send(encode(helper::Stuck{worker.index, call != nullptr ? call : "an unknown call"}));
     worker.stuck = true;
     worker.busy = false;
   }
 }
 
-void Helper::send(const std::string& message) {
-  const std::lock_guard lock(sending_);
-  std::span<const std::byte> rest = std::as_bytes(std::span(message.data(), message.size()));
-  try {
-    while (!rest.empty()) rest = rest.subspan(answers_.write_some(rest).value_or(0));
-  } catch (...) {
-    os::exit_now(0);  // nobody is there to read it
-  }
-}
-
-/// Runs before main() and before most other code of this program; needs nothing of it.
 __attribute__((constructor)) void become_helper_if_told() {
-  if (std::getenv(kHelperVariable) == nullptr) return;
-  os::take_environment(kHelperVariable);
-  try {
-    (new Helper)->run();
-  } catch (...) {
-    os::exit_now(1);
-  }
+  helper::become_if_told(kRole, [](const std::string&) { (new Helper)->run(); });
 }
 
 }  // namespace
 
-std::vector<std::string> helper_environment() {
-  std::vector<std::string> result = os::environment();
-  result.push_back(std::string(kHelperVariable) + "=1");
-  return result;
-}
+constinit const helper::Role kRole{.variable = "DROVER_NVML_HELPER", .name = "drover-nvml"};
 
 }  // namespace drover::inline v1::health::nvml

@@ -58,17 +58,6 @@ std::vector<ThreadSample> read_threads(const os::HostFolder& folder, bool& cut) 
   return threads;
 }
 
-/// What exec changes. Of a process that ends the command is empty: then what it was stays.
-void read_program(ProcessDetail& detail, const os::HostFolder& folder) {
-  std::string command = parse_cmdline(folder.text("cmdline").value_or(std::string()));
-  if (command.empty() && !detail.command.empty()) return;
-  detail.command = std::move(command);
-  detail.cgroup = parse_process_cgroup(folder.text("cgroup").value_or(std::string()));
-  const auto environment = folder.text("environ", 1U << 20U);
-  detail.environment_known = environment.has_value();
-  detail.environment = parse_environ(environment.value_or(std::string()), job_variables());
-}
-
 void add_once(std::vector<int>& numbers, std::optional<int> number) {
   if (number && std::find(numbers.begin(), numbers.end(), *number) == numbers.end()) numbers.push_back(*number);
 }
@@ -138,20 +127,22 @@ os::Access ProcessProbe::read_stat(int pid, os::Fd* kept) {
 }
 
 void ProcessProbe::describe(HostSample& sample, const std::set<int>& pids, bool threads) {
+  std::vector<Described> all;
   for (const int pid : pids) {
     const ProcessBrief* const brief = find_process(sample, pid);
     if (brief == nullptr) continue;
-    const os::HostFolder folder(proc_, std::to_string(pid).c_str());
+    auto folder = std::make_shared<const os::HostFolder>(proc_, std::to_string(pid).c_str());
     ProcessBrief again;
-    if (folder.read_record("stat", text_) != os::Access::kOk || !parse_stat(text_, again)) continue;
+    if (folder->read_record("stat", text_) != os::Access::kOk || !parse_stat(text_, again)) continue;
     if (again.start_ticks != brief->start_ticks) continue;  // another process has this number now
-    describe_one(sample.details[pid], folder, *brief, threads);
+    ProcessDetail& detail = sample.details[pid];
+    read_state(detail, *folder, threads);
+    all.push_back(look_up(*brief, std::move(folder), detail));
   }
+  read_programs(all);
 }
 
-void ProcessProbe::describe_one(ProcessDetail& detail, const os::HostFolder& folder, const ProcessBrief& brief,
-                                bool threads) {
-  detail = constant_part(folder, brief);
+void ProcessProbe::read_state(ProcessDetail& detail, const os::HostFolder& folder, bool threads) {
   if (folder.read("status", text_) == os::Access::kOk) {
     const StatusFields status = parse_status(text_);
     detail.uid = status.uid;
@@ -163,16 +154,40 @@ void ProcessProbe::describe_one(ProcessDetail& detail, const os::HostFolder& fol
   if (threads) detail.threads = read_threads(folder, detail.threads_cut);
 }
 
-const ProcessDetail& ProcessProbe::constant_part(const os::HostFolder& folder, const ProcessBrief& brief) {
+ProcessProbe::Described ProcessProbe::look_up(const ProcessBrief& brief, std::shared_ptr<const os::HostFolder> folder,
+                                              ProcessDetail& detail) {
   Known& known = known_[{brief.pid, brief.start_ticks}];
-  ProcessDetail& detail = known.detail;
-  if (known.name != brief.name) known = {.detail = {}, .name = brief.name};  // another program
+  if (known.name != brief.name) known = Known();  // another program
+  known.name = brief.name;
   const bool again = known.looks % kReadAgainEvery == 0;
-  if (again) detail.listens.reset();
-  if (again || detail.command.empty()) read_program(detail, folder);  // empty as well while it is being started
-  if (!detail.listens.value_or(false) && known.looks % kListensEvery == 0) detail.listens = listens(folder);
+  if (again) known.listens.reset();
+  if (!known.listens.value_or(false) && known.looks % kListensEvery == 0) known.listens = listens(*folder);
   ++known.looks;
-  return detail;
+  const bool read = again || known.program.command.empty();  // empty as well while it is being started
+  return {&detail, &known, std::move(folder), read && !known.request.pending()};
+}
+
+void ProcessProbe::read_programs(const std::vector<Described>& all) {
+  std::vector<std::shared_ptr<const os::HostFolder>> folders;
+  for (const Described& one : all) {
+    if (one.read) folders.push_back(one.folder);
+  }
+  const std::vector<ProgramReader::Request> requests = reader_.read(std::move(folders));
+  auto request = requests.begin();
+  for (const auto& [detail, known, folder, read] : all) {
+    if (read) known->request = *request++;
+    if (const Program* const program = known->request.answer()) {
+      // Of a process that ends the command is empty: then what it was stays.
+      if (!program->command.empty() || known->program.command.empty()) known->program = *program;
+      known->request = {};
+    }
+    detail->command = known->program.command;
+    detail->cgroup = known->program.cgroup;
+    detail->environment = known->program.environment;
+    detail->environment_known = known->program.environment_known;
+    detail->listens = known->listens;
+    detail->memory_locked = known->request.pending();
+  }
 }
 
 HolderScan ProcessProbe::find_holders(const HostSample& sample) const {

@@ -5,10 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "drover/health/probe/program_reader.h"
 #include "drover/health/sample.h"
 #include "drover/os/host_files.h"
 
@@ -34,14 +38,24 @@ class ProcessProbe {
  private:
   using Key = std::pair<int, std::uint64_t>;  // pid and start time
   struct Known {
-    ProcessDetail detail = {};
+    Program program = {};
+    ProgramReader::Request request = {};
+    std::optional<bool> listens = {};
     std::string name = {};
     unsigned looks = 0;
   };
+  /// A process that is being described.
+  struct Described {
+    ProcessDetail* detail;
+    Known* known;
+    std::shared_ptr<const os::HostFolder> folder;
+    bool read;  ///< its program is to be read
+  };
 
   os::Access read_stat(int pid, os::Fd* kept);
-  void describe_one(ProcessDetail& detail, const os::HostFolder& folder, const ProcessBrief& brief, bool threads);
-  const ProcessDetail& constant_part(const os::HostFolder& folder, const ProcessBrief& brief);
+  void read_state(ProcessDetail& detail, const os::HostFolder& folder, bool threads);
+  Described look_up(const ProcessBrief& brief, std::shared_ptr<const os::HostFolder> folder, ProcessDetail& detail);
+  void read_programs(const std::vector<Described>& all);
   void forget_the_ended(const HostSample& sample);
 
   os::HostFolder proc_;
@@ -51,6 +65,7 @@ class ProcessProbe {
   const std::size_t most_kept_ = std::min<std::size_t>(os::most_descriptors() / 4, 4096);
   int lists_ = 0;
   std::map<Key, Known> known_;
+  ProgramReader reader_;
 };
 
 }  // namespace drover::inline v1::health

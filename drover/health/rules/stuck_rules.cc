@@ -29,6 +29,10 @@ void explain_kernel(const Subject& subject, const ProcessTrack& track, bool kill
     finding.because.push_back(track.stuck_in.empty() ? "where it waits in the kernel is not told (needs root)"
                                                      : "it waits in " + track.stuck_in);
   }
+  if (subject.detail != nullptr && subject.detail->memory_locked) {
+    finding.because.emplace_back(
+        "the map of its memory is locked: who reads its command or environment, as ps does, hangs");
+  }
   if (killed) {
     finding.because.push_back("SIGKILL has been pending for " + duration_text(track.killed.length()) +
                               " or longer, and it still lives");

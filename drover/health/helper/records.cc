@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drover/health/nvml/records.h"
+#include "drover/health/helper/records.h"
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-namespace drover::inline v1::health::nvml {
+namespace drover::inline v1::health::helper {
 namespace {
 
-constexpr std::size_t kMostText = 4096, kMostRows = 65'536, kHeader = 5;
+constexpr std::size_t kMostText = 4096, kHeader = 5;
+constexpr std::size_t kMostRows = 262'144;  // also processes of a machine
 
 class Writer {
  public:
   explicit Writer(MessageKind kind) : bytes_(kHeader, '\0') { bytes_[4] = static_cast<char>(kind); }
 
   template <class T>
-  requires std::is_arithmetic_v<T> || std::is_same_v<T, Reading> || std::is_same_v<T, GpuActivityRow>
+  requires std::is_arithmetic_v<T> || std::is_same_v<T, GpuActivityRow>
   void put(const T& value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
   void put(const std::string& text) {
     put(static_cast<std::uint32_t>(std::min(text.size(), kMostText)));
@@ -25,6 +26,18 @@ class Writer {
   void put_all(const std::vector<T>& items) {
     put(static_cast<std::uint32_t>(items.size()));
     for (const T& item : items) put(item);
+  }
+  void put(const Reading& reading) {  // by fields: between them is what the memory held before
+    put(reading.code);
+    put(reading.value);
+  }
+  void put(const ProcessBrief& process) {
+    put(process.pid);
+    put(process.parent);
+    put(process.threads);
+    put(process.state);
+    put(process.start_ticks);
+    put(process.cpu_ticks);
   }
   void put(const GpuProcessRow& row) {
     put(row.pid);
@@ -56,7 +69,7 @@ class Reader {
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   template <class T>
-  requires std::is_arithmetic_v<T> || std::is_same_v<T, Reading> || std::is_same_v<T, GpuActivityRow>
+  requires std::is_arithmetic_v<T> || std::is_same_v<T, GpuActivityRow>
   void get(T& value) {
     if (!take(sizeof value)) return;
     std::memcpy(&value, last_, sizeof value);
@@ -73,6 +86,18 @@ class Reader {
     get(size);
     if (size > kMostRows) return fail();
     for (std::uint32_t i = 0; i < size && good_; ++i) get(items.emplace_back());
+  }
+  void get(Reading& reading) {
+    get(reading.code);
+    get(reading.value);
+  }
+  void get(ProcessBrief& process) {
+    get(process.pid);
+    get(process.parent);
+    get(process.threads);
+    get(process.state);
+    get(process.start_ticks);
+    get(process.cpu_ticks);
   }
   void get(GpuProcessRow& row) {
     get(row.pid);
@@ -112,6 +137,7 @@ class Reader {
 template <class Archive, class Sample, class One, class Many>
 void each_field(Archive& archive, Sample& sample, const One& one, const Many& many) {
   one(archive, sample.index);
+  one(archive, sample.vendor);
   one(archive, sample.name);
   one(archive, sample.uuid);
   one(archive, sample.bus);
@@ -124,10 +150,20 @@ void each_field(Archive& archive, Sample& sample, const One& one, const Many& ma
   many(archive, sample.xids);
   one(archive, sample.junk_rows);
   one(archive, sample.row_bytes);
+  one(archive, sample.unseen);
   one(archive, sample.stuck_in);
 }
 
 }  // namespace
+
+std::string encode(const Request& request) {
+  Writer writer(MessageKind::kRequest);
+  writer.put(request.limit_s);
+  writer.put(request.at);
+  writer.put_all(request.leave_alone);
+  writer.put_all(request.processes);
+  return writer.finish();
+}
 
 std::string encode(const Ready& ready) {
   Writer writer(MessageKind::kReady);
@@ -152,6 +188,18 @@ std::string encode(const Stuck& stuck) {
   writer.put(stuck.gpu);
   writer.put(stuck.call);
   return writer.finish();
+}
+
+std::string encode_done() { return Writer(MessageKind::kDone).finish(); }
+
+std::optional<Request> decode_request(std::span<const std::byte> payload) {
+  Reader reader(payload);
+  Request request;
+  reader.get(request.limit_s);
+  reader.get(request.at);
+  reader.get_all(request.leave_alone);
+  reader.get_all(request.processes);
+  return reader.finished() ? std::optional(std::move(request)) : std::nullopt;
 }
 
 std::optional<Ready> decode_ready(std::span<const std::byte> payload) {
@@ -188,7 +236,7 @@ std::optional<MessageReader::Message> MessageReader::next() {
   std::uint32_t length = 0;
   std::memcpy(&length, buffer_.data(), sizeof length);
   const auto kind = static_cast<MessageKind>(buffer_[4]);
-  broken_ = length > kMostMessage || kind < MessageKind::kReady || kind > MessageKind::kStuck;
+  broken_ = length > kMostMessage || kind < MessageKind::kRequest || kind > MessageKind::kDone;
   if (broken_ || buffer_.size() < kHeader + length) return std::nullopt;
   const auto begin = buffer_.begin() + kHeader, end = begin + static_cast<std::ptrdiff_t>(length);
   Message message{kind, {begin, end}};
@@ -196,4 +244,4 @@ std::optional<MessageReader::Message> MessageReader::next() {
   return message;
 }
 
-}  // namespace drover::inline v1::health::nvml
+}  // namespace drover::inline v1::health::helper

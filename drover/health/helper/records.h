@@ -9,14 +9,25 @@
 
 #include "drover/health/sample.h"
 
-/// What the process that calls the driver says to the one that wants to know. Both are the same program file, so the
-/// bytes need no version; but the driver may have written over the sender's memory, so every length is checked.
-namespace drover::inline v1::health::nvml {
+/// What the process that asks a driver and the one that wants to know say to each other. Both are the same program
+/// file, so the bytes need no version; but the driver may have written over the sender's memory, so every length is
+/// checked.
+namespace drover::inline v1::health::helper {
 
 enum class MessageKind : std::uint8_t {
-  kReady = 1,  ///< initialised, or not: Ready
-  kGpu = 2,    ///< one GPU of this round: GpuSample
-  kStuck = 3,  ///< a call has not come back: Stuck
+  kRequest = 1,  ///< to the helper: a round begins
+  kReady = 2,    ///< NVIDIA's driver is initialised, or not: Ready
+  kGpu = 3,      ///< one GPU of this round: GpuSample
+  kStuck = 4,    ///< a call has not come back: Stuck
+  kDone = 5,     ///< all has been told of this round
+};
+
+struct Request {
+  double limit_s = 0;  ///< the time in which to answer
+  // The rest is for GPUs that are asked through files of the kernel.
+  double at = 0;                                ///< seconds since boot
+  std::vector<std::uint32_t> leave_alone = {};  ///< GPUs, by index, that hang
+  std::vector<ProcessBrief> processes = {};     ///< by pid; without group, session and name
 };
 
 struct Ready {
@@ -32,15 +43,18 @@ struct Stuck {
   std::string call;
 };
 
-inline constexpr std::size_t kMostMessage = 4U << 20U;
+inline constexpr std::size_t kMostMessage = 8U << 20U;
 inline constexpr unsigned kMostGpus = 128;
 
 /// A message ready to be sent: length (4 bytes), kind, payload.
+std::string encode(const Request& request);
 std::string encode(const Ready& ready);
 std::string encode(const GpuSample& sample);
 std::string encode(const Stuck& stuck);
+std::string encode_done();
 
 /// nullopt when the bytes are no such message. Pure.
+std::optional<Request> decode_request(std::span<const std::byte> payload);
 std::optional<Ready> decode_ready(std::span<const std::byte> payload);
 std::optional<GpuSample> decode_gpu(std::span<const std::byte> payload);
 std::optional<Stuck> decode_stuck(std::span<const std::byte> payload);
@@ -62,4 +76,4 @@ class MessageReader {
   bool broken_ = false;
 };
 
-}  // namespace drover::inline v1::health::nvml
+}  // namespace drover::inline v1::health::helper
