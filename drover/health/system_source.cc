@@ -66,12 +66,13 @@ class SystemSource : public Source {
  private:
   bool begin_round();
   void reconsider();
-  void leave_alone(DriverSample answer, bool passes);
+  bool all_asleep() const noexcept { return pci_.count > 0 && pci_.asleep == pci_.count && !options_.wake; }
+  void leave_alone(DriverSample answer);
   static void add_other_gpus(Sample& sample, std::vector<GpuSample> gpus);
   bool ask_driver(const HostSample& host);
   std::optional<int> begin_others(const Sample& sample);
   std::vector<GpuSample> finish_others(std::optional<int> hangs);
-  std::optional<int> stuck_helper(const HostSample& host, const helper::Role& role) const;
+  std::optional<int> stuck_helper(const HostSample& host, const helper::Role& role);
   std::set<int> whom_to_describe(const Sample& sample, const std::set<int>& watched) const;
 
   const SystemSourceOptions options_;
@@ -81,7 +82,7 @@ class SystemSource : public Source {
   PciGpus pci_;
   std::optional<nvml::Client> driver_;
   std::optional<DriverSample> fixed_;  ///< what is said about the driver without asking it
-  double reconsider_at_ = -1;          ///< fixed_ holds until then; negative: for good
+  double reconsider_at_ = -1;          ///< what fixed_ says holds until then
   std::map<std::uint32_t, std::string> users_;
   CpuReport topology_;  ///< of topology_at_: some files for each core, which hardly ever change
   double topology_at_ = -1;
@@ -152,31 +153,32 @@ bool SystemSource::begin_round() {
     DriverSample failed;
     failed.state = pci_.count > 0 ? DriverState::kFailed : DriverState::kNoGpu;
     failed.problem = std::string("the driver was not asked, as no process could be started for that: ") + error.what();
-    leave_alone(std::move(failed), true);
+    leave_alone(std::move(failed));
     driver_.reset();
     return false;
   }
 }
 
-/// `passes`: what keeps the driver from being asked may be over soon.
-void SystemSource::leave_alone(DriverSample answer, bool passes) {
+void SystemSource::leave_alone(DriverSample answer) {
   fixed_ = std::move(answer);
-  reconsider_at_ = passes ? now() + kAskAgain : -1;
+  reconsider_at_ = now() + kAskAgain;
 }
 
-/// GPUs wake, come and go, and a machine that had no room for one more process has it again.
+/// GPUs wake, fall asleep, come and go; a driver lets go of who hung in it; a machine that had no room for one more
+/// process has it again.
 void SystemSource::reconsider() {
-  if (!fixed_ || reconsider_at_ < 0 || now() < reconsider_at_) return;
+  if (now() < reconsider_at_) return;
+  reconsider_at_ = now() + kAskAgain;
   pci_ = find_nvidia_devices(options_.root);
   fixed_.reset();
+  if (all_asleep()) driver_.reset();
 }
 
 /// Before the driver is asked for the first time: whether it should be.
 bool SystemSource::ask_driver(const HostSample& host) {
   if (fixed_) return false;
   DriverSample answer;
-  const bool asleep = pci_.count > 0 && pci_.asleep == pci_.count && !options_.wake;
-  if (asleep) {
+  if (all_asleep()) {
     answer.state = DriverState::kAsleep;
     answer.problem = "all GPUs are powered down and were left so; --wake looks at them all the same";
   } else if (const auto pid = stuck_helper(host, nvml::kRole)) {
@@ -188,19 +190,22 @@ bool SystemSource::ask_driver(const HostSample& host) {
     driver_.emplace(options_.deadline, pci_.count);
     return true;
   }
-  leave_alone(std::move(answer), asleep);
+  leave_alone(std::move(answer));
   return false;
 }
 
-/// A helper of an earlier run that the driver never let go: another one would only join it.
-std::optional<int> SystemSource::stuck_helper(const HostSample& host, const helper::Role& role) const {
+/// A helper of an earlier run that the driver never let go: another one would only join it. One of a run that goes on
+/// was not told to end, one that ends now is young, and another user may call his processes what he likes.
+std::optional<int> SystemSource::stuck_helper(const HostSample& host, const helper::Role& role) {
+  const double old = now() - std::chrono::duration<double>(helper::kSurelyHangs).count();
   for (const ProcessBrief& process : host.processes) {
-    if (process.name != role.name) continue;
+    if (process.name != role.name || static_cast<double>(process.start_ticks) / os::clock_ticks() > old) continue;
     HostSample alone;
     alone.processes = {process};
     ProcessProbe(options_.root).describe(alone, {process.pid}, true);
     const ProcessDetail* const detail = find_detail(alone, process.pid);
-    if (detail == nullptr) continue;
+    if (detail == nullptr || !detail->kill_pending) continue;
+    if (detail->uid != 0U && detail->uid != os::current_user()) continue;
     const auto stuck = [](const ThreadSample& thread) { return thread.state == 'D'; };
     if (std::any_of(detail->threads.begin(), detail->threads.end(), stuck)) return process.pid;
   }

@@ -8,6 +8,7 @@
 #include "drover/health/helper/records.h"
 #include "drover/health/nvml/client.h"
 #include "drover/health/nvml/library.h"
+#include "harness/deadline.h"
 #include "health/fixture.h"
 #include "health/read_messages.h"
 #include "os/fixture_tree.h"
@@ -177,7 +178,27 @@ TEST(Driver, AHelperThatDiesBetweenTwoRoundsIsNoSignalForUs) {
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(client.helper_pid()), &info, WEXITED | WNOWAIT), 0);
   client.begin();
+  const DriverSample driver = client.finish();
+  EXPECT_EQ(driver.state, DriverState::kFailed);
+  EXPECT_EQ(driver.gpus.at(0).stuck_in, "") << "the GPU has done nothing wrong";
+}
+
+TEST(Driver, AnAnswerThatComesLateIsNotForgottenAndNotTakenForANewOne) {
+  Machine machine;
+  machine.use_driver(
+      "gpu 0\ngpu 1\nhost delay.nvmlDeviceGetPowerUsage=0.7\nat 5 host delay.nvmlDeviceGetPowerUsage=0\n");
+  machine.set_driver_time(0);
+  nvml::Client client(Duration(0.4), 2);
+  client.begin();
   EXPECT_NE(client.finish().gpus.at(0).stuck_in, "");
+  machine.set_driver_time(6);
+  const auto answers = [&] {
+    client.begin();
+    const DriverSample driver = client.finish();
+    return driver.gpus.at(0).stuck_in.empty() && driver.gpus.at(1).stuck_in.empty();
+  };
+  EXPECT_TRUE(drover_test::eventually(std::chrono::seconds(10), answers));
+  EXPECT_TRUE(answers()) << "and from then on";
 }
 
 TEST(Driver, AnXidIsToldOnce) {
@@ -291,21 +312,21 @@ TEST(Records, ComeBackAsTheyWere) {
   sample.xids = {79};
   sample[Metric::kMig] = {0, 1};
   helper::MessageReader reader;
-  const std::string bytes = helper::encode(sample) + helper::encode(helper::Stuck{1, "call"});
+  const std::string bytes = encode(helper::Answer{7, sample}) + helper::encode(helper::Stuck{1, "call"});
   for (const char& c : bytes) reader.add(std::as_bytes(std::span(&c, 1)));
   const auto first = reader.next(), second = reader.next();
   ASSERT_TRUE(first && second);
-  const auto back = helper::decode_gpu(first->payload);
+  const auto back = helper::decode_answer(first->payload);
   ASSERT_TRUE(back);
-  EXPECT_EQ(back->index, 3);
-  EXPECT_EQ(back->rows[0].memory.value, 77U);
-  EXPECT_EQ(back->rows[0].use_code, Reading::kUntold);
-  EXPECT_EQ(back->rows[0].gpu_instance, 3U);
-  EXPECT_EQ(back->instances.at(0).uuid, "MIG-x");
-  EXPECT_EQ(back->instances.at(0).memory_used.value, 6U);
-  EXPECT_EQ(back->active[0].cores, 90U);
-  EXPECT_EQ(back->xids[0], 79U);
-  EXPECT_EQ((*back)[Metric::kMig].value, 1U);
+  EXPECT_EQ(back->gpu.index, 3);
+  EXPECT_EQ(back->gpu.rows[0].memory.value, 77U);
+  EXPECT_EQ(back->gpu.rows[0].use_code, Reading::kUntold);
+  EXPECT_EQ(back->gpu.rows[0].gpu_instance, 3U);
+  EXPECT_EQ(back->gpu.instances.at(0).uuid, "MIG-x");
+  EXPECT_EQ(back->gpu.instances.at(0).memory_used.value, 6U);
+  EXPECT_EQ(back->gpu.active[0].cores, 90U);
+  EXPECT_EQ(back->gpu.xids[0], 79U);
+  EXPECT_EQ(back->gpu[Metric::kMig].value, 1U);
   EXPECT_EQ(helper::decode_stuck(second->payload)->call, "call");
   EXPECT_FALSE(reader.next());
 }
@@ -313,7 +334,7 @@ TEST(Records, ComeBackAsTheyWere) {
 TEST(Records, NonsenseIsRefused) {
   GpuSample sample;
   sample.rows = {{5, 1, {0, 77}}};
-  drover_test::fuzz(helper::encode(sample), drover_test::read_messages);
+  drover_test::fuzz(encode(helper::Answer{7, sample}), drover_test::read_messages);
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ std::string seed_message() {
   sample.active = {{5, 90, 40}};
   sample.xids = {79};
   sample.instances = {{3, 1, "part", "MIG-x", {0, 5}, {0, 6}, {0, 7}}};
-  return helper::encode(sample) + helper::encode(helper::Stuck{1, "nvmlInit_v2"}) +
+  return encode(helper::Answer{1, sample}) + helper::encode(helper::Stuck{1, "nvmlInit_v2"}) +
          helper::encode(helper::Ready{"", 0, "550", 12040, 2});
 }
 

@@ -9,6 +9,7 @@
 #include "drover/health/drm/probe_client.h"
 #include "drover/health/probe/process_probe.h"
 #include "drover/health/source.h"
+#include "drover/os/host_files.h"
 #include "harness/deadline.h"
 #include "health/drm_tree.h"
 #include "health/fixture.h"
@@ -139,7 +140,7 @@ TEST(Hang, AnswersAreThoseOfTheProbe) {
   drm::Probe probe(machine.root(), false, false);
   for (const double at : {10.0, 11.0}) {
     const GpuSample through = ask(client, at).at(0), direct = probe.look({process(500)}, at).at(0);
-    EXPECT_EQ(helper::encode(through), helper::encode(direct));
+    EXPECT_EQ(encode(helper::Answer{1, through}), encode(helper::Answer{1, direct}));
     EXPECT_EQ(through.rows.at(0).memory.value, 1U << 20U);
   }
 }
@@ -151,21 +152,35 @@ TEST(Hang, NoCardNoHelper) {
   EXPECT_FALSE(client.started());
 }
 
-TEST(Hang, OfAnEarlierLookIsNotJoined) {
+/// A helper of an earlier run that hangs since `age` seconds.
+Sample sample_beside(const std::string& state, double age, const std::string& status) {
   Machine machine;
   machine.write_host(false);
   write_card(machine, card(0));
   ProcessBrief left = process(77);
   left.state = 'D';
   left.name = drm::kRole.name;
+  const double started = 1000 - age;
+  left.start_ticks = static_cast<std::uint64_t>(started * drover::os::clock_ticks());
   machine.write("/proc/77/stat", drover_test::stat_text(left));
+  machine.write("/proc/77/status", status);
+  left.state = state[0];
   machine.write("/proc/77/task/77/stat", drover_test::stat_text(left));
   SystemSourceOptions options;
   options.root = machine.root();
-  const auto source = system_source(options);
-  const Sample sample = source->sample({}, false);
-  ASSERT_EQ(sample.driver.gpus.size(), 1U);
-  EXPECT_EQ(sample.driver.gpus[0].stuck_in, "an earlier look, pid 77, which still waits");
+  options.now = [] { return 1000.0; };
+  return system_source(options)->sample({}, false);
+}
+
+TEST(Hang, OfAnEarlierLookIsNotJoined) {
+  const std::string killed = "Uid:\t0\t0\t0\t0\nShdPnd:\t0000000000000100\n";
+  const auto problem = [](const Sample& sample) { return sample.driver.gpus.at(0).stuck_in; };
+  EXPECT_EQ(problem(sample_beside("D", 100, killed)), "an earlier look, pid 77, which still waits");
+  EXPECT_EQ(problem(sample_beside("S", 100, killed)), "") << "it is about to end";
+  EXPECT_EQ(problem(sample_beside("D", 5, killed)), "") << "so is this one";
+  EXPECT_EQ(problem(sample_beside("D", 100, "Uid:\t0\t0\t0\t0\n")), "") << "of a look that goes on";
+  EXPECT_EQ(problem(sample_beside("D", 100, "Uid:\t999\t999\t999\t999\nShdPnd:\t0000000000000100\n")), "")
+      << "anybody may call his process so";
 }
 
 }  // namespace

@@ -264,10 +264,13 @@ TEST(Processes, AHelperThatIsStillStuckKeepsUsFromAskingAgain) {
   Machine machine;
   machine.write_host(false);
   machine.write_world(
-      Scenario::parse("s", "gpu 0\nproc 77 name=drover-nvml threads=2 tasks=77:S:pipe_read,78:D:nvidia_ioctl").at(0));
+      Scenario::parse(
+          "s", "gpu 0\nproc 77 name=drover-nvml uid=0 age=100 kill=1 threads=2 tasks=77:S:pipe_read,78:D:nvidia_ioctl")
+          .at(0));
   machine.use_driver("gpu 0\nhost hang=nvmlInit_v2\n");
-  const auto source = system_source({.root = machine.root(), .deadline = drover::Duration(20)});
-  const Sample sample = source->sample({}, false);
+  SystemSourceOptions options{.root = machine.root(), .deadline = drover::Duration(20)};
+  options.now = [] { return 1e6; };  // as situations have it
+  const Sample sample = system_source(options)->sample({}, false);
   EXPECT_EQ(sample.driver.state, DriverState::kNotAnswering);
   EXPECT_NE(sample.driver.problem.find("pid 77"), std::string::npos);
 }

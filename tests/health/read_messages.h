@@ -16,7 +16,7 @@ inline void read_messages(std::string_view bytes) {
     const auto message = reader.next();
     if (!message) break;
     drover::health::helper::decode_request(message->payload);
-    drover::health::helper::decode_gpu(message->payload);
+    drover::health::helper::decode_answer(message->payload);
     drover::health::helper::decode_ready(message->payload);
     drover::health::helper::decode_stuck(message->payload);
   }

@@ -53,7 +53,7 @@ void Helper::look_for_ever() {
     const helper::Request request = std::move(request_);
     lock.unlock();
     for (const GpuSample& gpu : probe_.look(request.processes, request.at, request.leave_alone)) {
-      talk_.send(helper::encode(gpu));
+      talk_.send(encode(helper::Answer{request.round, gpu}));
     }
     talk_.send(helper::encode_done());
     lock.lock();

@@ -86,11 +86,12 @@ bool ProbeClient::take(const helper::MessageReader::Message& message) {
     return helper_ != nullptr;
   }
   if (message.kind != helper::MessageKind::kGpu) return false;
-  auto gpu = helper::decode_gpu(message.payload);
-  if (!gpu) return true;
+  auto answer = helper::decode_answer(message.payload);
+  if (!answer) return true;
+  GpuSample& gpu = answer->gpu;
   for (std::size_t i = 0; i < devices_.size(); ++i) {  // one that has come this moment may have moved the others
-    if (devices_[i].slot != gpu->bus) continue;
-    gpu->index = static_cast<int>(i);
+    if (devices_[i].slot != gpu.bus) continue;
+    gpu.index = static_cast<int>(i);
     round_[i] = std::move(gpu);
     break;
   }

@@ -158,6 +158,7 @@ void each_field(Archive& archive, Sample& sample, const One& one, const Many& ma
 
 std::string encode(const Request& request) {
   Writer writer(MessageKind::kRequest);
+  writer.put(request.round);
   writer.put(request.limit_s);
   writer.put(request.at);
   writer.put_all(request.leave_alone);
@@ -175,10 +176,11 @@ std::string encode(const Ready& ready) {
   return writer.finish();
 }
 
-std::string encode(const GpuSample& sample) {
+std::string encode(const Answer& answer) {
   Writer writer(MessageKind::kGpu);
+  writer.put(answer.round);
   each_field(
-      writer, sample, [](Writer& to, const auto& value) { to.put(value); },
+      writer, answer.gpu, [](Writer& to, const auto& value) { to.put(value); },
       [](Writer& to, const auto& values) { to.put_all(values); });
   return writer.finish();
 }
@@ -195,6 +197,7 @@ std::string encode_done() { return Writer(MessageKind::kDone).finish(); }
 std::optional<Request> decode_request(std::span<const std::byte> payload) {
   Reader reader(payload);
   Request request;
+  reader.get(request.round);
   reader.get(request.limit_s);
   reader.get(request.at);
   reader.get_all(request.leave_alone);
@@ -213,14 +216,16 @@ std::optional<Ready> decode_ready(std::span<const std::byte> payload) {
   return reader.finished() && ready.gpus <= kMostGpus ? std::optional(std::move(ready)) : std::nullopt;
 }
 
-std::optional<GpuSample> decode_gpu(std::span<const std::byte> payload) {
+std::optional<Answer> decode_answer(std::span<const std::byte> payload) {
   Reader reader(payload);
-  GpuSample sample;
+  Answer answer;
+  GpuSample& sample = answer.gpu;
+  reader.get(answer.round);
   each_field(
       reader, sample, [](Reader& from, auto& value) { from.get(value); },
       [](Reader& from, auto& values) { from.get_all(values); });
   const bool good = reader.finished() && sample.index >= 0 && sample.index < static_cast<int>(kMostGpus);
-  return good ? std::optional(std::move(sample)) : std::nullopt;
+  return good ? std::optional(std::move(answer)) : std::nullopt;
 }
 
 std::optional<Stuck> decode_stuck(std::span<const std::byte> payload) {

@@ -17,12 +17,13 @@ namespace drover::inline v1::health::helper {
 enum class MessageKind : std::uint8_t {
   kRequest = 1,  ///< to the helper: a round begins
   kReady = 2,    ///< NVIDIA's driver is initialised, or not: Ready
-  kGpu = 3,      ///< one GPU of this round: GpuSample
+  kGpu = 3,      ///< one GPU: Answer
   kStuck = 4,    ///< a call has not come back: Stuck
   kDone = 5,     ///< all has been told of this round
 };
 
 struct Request {
+  std::uint32_t round = 0;
   double limit_s = 0;  ///< the time in which to answer
   // The rest is for GPUs that are asked through files of the kernel.
   double at = 0;                                ///< seconds since boot
@@ -38,6 +39,11 @@ struct Ready {
   unsigned gpus = 0;
 };
 
+struct Answer {
+  std::uint32_t round = 0;  ///< of the request that it answers: it may come late
+  GpuSample gpu;
+};
+
 struct Stuck {
   unsigned gpu = 0;
   std::string call;
@@ -49,14 +55,14 @@ inline constexpr unsigned kMostGpus = 128;
 /// A message ready to be sent: length (4 bytes), kind, payload.
 std::string encode(const Request& request);
 std::string encode(const Ready& ready);
-std::string encode(const GpuSample& sample);
+std::string encode(const Answer& answer);
 std::string encode(const Stuck& stuck);
 std::string encode_done();
 
 /// nullopt when the bytes are no such message. Pure.
 std::optional<Request> decode_request(std::span<const std::byte> payload);
 std::optional<Ready> decode_ready(std::span<const std::byte> payload);
-std::optional<GpuSample> decode_gpu(std::span<const std::byte> payload);
+std::optional<Answer> decode_answer(std::span<const std::byte> payload);
 std::optional<Stuck> decode_stuck(std::span<const std::byte> payload);
 
 /// Puts received bytes together to messages.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -13,6 +13,10 @@
 /// ends it: whoever called it could then not exit, and its shell would wait for ever. So nobody does it but a helper,
 /// which has no other descriptor than its two pipe ends and which nobody waits for.
 namespace drover::inline v1::health::helper {
+
+/// A call that waits uninterruptibly for so long hangs, and is not just slow: initialising eight GPUs without
+/// persistence mode takes several seconds.
+inline constexpr std::chrono::seconds kSurelyHangs{30};
 
 struct Role {
   /// The environment variable that makes this program's image act as this helper before its main(). Its value is an

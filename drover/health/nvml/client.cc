@@ -46,20 +46,33 @@ Failure failure_of(int code) {
 
 }  // namespace
 
+/// It ended, or found no driver: that may be different by now.
+bool Client::Session::of_no_use() const {
+  return helper.ended() || (ready && (!ready->load_error.empty() || ready->gpus == 0));
+}
+
 void Client::begin() {
-  if (session_ && session_->helper.ended() && Clock::now() - session_->started_at >= kRestart) session_.reset();
+  const bool again = session_ && session_->of_no_use() && devices_ > 0;
+  if (again && Clock::now() - session_->started_at >= kRestart) session_.reset();
   if (!session_) session_.emplace();
   session_->round.assign(session_->last.size(), std::nullopt);
+  ++session_->number;
   asked_at_ = Clock::now();
   // It tells what hangs a little before the deadline. Nobody waits for one that does not read its requests.
-  if (!session_->silent) session_->helper.send(encode(helper::Request{.limit_s = deadline_.count() * 0.9}), asked_at_);
+  if (session_->silent) return;
+  const helper::Request request{.round = session_->number, .limit_s = deadline_.count() * 0.9};
+  session_->helper.send(encode(request), asked_at_);
 }
 
 DriverSample Client::finish() {
   const auto end = asked_at_ + std::chrono::duration_cast<Clock::duration>(deadline_);
-  const bool was_silent = session_->silent;
-  receive_until(was_silent ? Clock::now() : end);
-  if (was_silent && session_->ready) receive_until(end);  // the answers to the first request come right behind
+  while (const auto message = session_->helper.receive(asked_at_)) take(*message);  // what came late, without waiting
+  const bool was_silent = session_->silent && !session_->ready;
+  while (!was_silent && !session_->complete()) {
+    const auto message = session_->helper.receive(end);
+    if (!message) break;
+    take(*message);
+  }
   session_->silent = !session_->ready && !session_->helper.ended();
   return assemble();
 }
@@ -70,14 +83,6 @@ bool Client::Session::complete() const {
     if (!round[i] && stuck[i].empty()) return false;
   }
   return true;
-}
-
-void Client::receive_until(Clock::time_point end) {
-  while (!session_->complete()) {
-    const auto message = session_->helper.receive(end);
-    if (!message) return;
-    take(*message);
-  }
 }
 
 void Client::take(const helper::MessageReader::Message& message) {
@@ -92,55 +97,58 @@ void Client::take(const helper::MessageReader::Message& message) {
   } else if (message.kind == helper::MessageKind::kStuck) {
     const auto stuck = helper::decode_stuck(message.payload);
     if (stuck && stuck->gpu < session.stuck.size()) session.stuck[stuck->gpu] = stuck->call;
-  } else if (auto gpu = helper::decode_gpu(message.payload)) {
-    const auto index = static_cast<std::size_t>(gpu->index);
+  } else if (auto answer = helper::decode_answer(message.payload)) {
+    const auto index = static_cast<std::size_t>(answer->gpu.index);
     if (index >= session.round.size()) return;
     session.stuck[index].clear();
-    session.last[index] = session.round[index] = std::move(gpu);
+    session.last[index] = answer->gpu;
+    if (answer->round == session.number || session.silent) session.round[index] = std::move(answer->gpu);
   }
 }
 
 DriverSample Client::assemble() const {
   DriverSample sample;
   describe_failure(sample);
-  const auto& [helper, started_at, ready, silent, round, last, stuck] = *session_;
-  for (std::size_t i = 0; i < round.size(); ++i) {
-    if (round[i]) {
-      sample.gpus.push_back(*round[i]);
-      continue;
-    }
-    GpuSample gpu;
-    if (last[i]) {  // who it is and what was on it; the numbers are old
-      gpu = *last[i];
-      gpu.readings.fill({Reading::kTimeout, 0});
-      gpu.active.clear();
-      gpu.xids.clear();
-    }
-    gpu.index = static_cast<int>(i);
-    gpu.processes = gpu.activity = {Reading::kTimeout, 0};
-    gpu.stuck_in = !stuck[i].empty() ? stuck[i] : helper.ended() ? "a call that ended the process" : "a call";
-    sample.gpus.push_back(std::move(gpu));
+  for (std::size_t i = 0; i < session_->round.size(); ++i) {
+    sample.gpus.push_back(session_->round[i] ? *session_->round[i] : without_answer(i));
   }
   return sample;
 }
 
-/// What is known about an initialisation that does not come back: it may be slow, or never return.
+GpuSample Client::without_answer(std::size_t index) const {
+  const bool ended = session_->helper.ended();
+  const Reading nothing{ended ? Reading::kNotAsked : Reading::kTimeout, 0};
+  GpuSample gpu;
+  if (session_->last[index]) {  // who it is and what was on it; the numbers are old
+    gpu = *session_->last[index];
+    gpu.active.clear();
+    gpu.xids.clear();
+  }
+  gpu.readings.fill(nothing);
+  gpu.index = static_cast<int>(index);
+  gpu.processes = gpu.activity = nothing;
+  gpu.stuck_in = session_->stuck[index];
+  if (gpu.stuck_in.empty() && !ended) gpu.stuck_in = "a call";
+  return gpu;
+}
+
+/// What is known about an initialisation that does not come back: it may be slow, or never return. Slow ones wait
+/// uninterruptibly, too.
 void Client::describe_silence(DriverSample& sample) const {
   const std::string pid = std::to_string(session_->helper.pid());
   const os::HostFolder tasks("/proc/" + pid + "/task");
-  for (const int tid : tasks.numbers()) {
+  const std::vector<int> tids = tasks.numbers();
+  const bool blocked = std::any_of(tids.begin(), tids.end(), [&](int tid) {
     ProcessBrief brief;
     const auto text = tasks.text((std::to_string(tid) + "/stat").c_str(), 4096);
-    if (!text || !parse_stat(*text, brief) || brief.state != 'D') continue;
-    sample.uninterruptible = true;
-    sample.problem =
-        "the driver does not answer: pid " + pid + " hangs in it, uninterruptible; see dmesg for Xid or NVRM";
-    return;
-  }
+    return text && parse_stat(*text, brief) && brief.state == 'D';
+  });
+  sample.uninterruptible = blocked && Clock::now() - session_->started_at >= helper::kSurelyHangs;
   sample.problem =
-      "the driver did not answer while it was initialised; without persistence mode that can take several seconds: try "
-      "a "
-      "longer --deadline";
+      sample.uninterruptible
+          ? "the driver does not answer: pid " + pid + " hangs in it, uninterruptible; see dmesg for Xid or NVRM"
+          : "the driver did not answer while it was initialised; without persistence mode that can take "
+            "several seconds: try a longer --deadline, or --window 60s to know whether it hangs";
 }
 
 void Client::describe_failure(DriverSample& sample) const {
@@ -156,7 +164,10 @@ void Client::describe_failure(DriverSample& sample) const {
   sample.version = ready->version;
   sample.cuda = ready->cuda;
   sample.state = DriverState::kOk;
-  if (!ready->load_error.empty()) {
+  if (ended) {
+    sample.state = DriverState::kFailed;
+    sample.problem = "the process that calls the driver's library was killed, or ended by a fault of the library";
+  } else if (!ready->load_error.empty()) {
     sample.state = devices_ > 0 ? DriverState::kNoLibrary : DriverState::kNoGpu;
     sample.problem = devices_ > 0
                          ? "there is an NVIDIA device, but libnvidia-ml.so.1 cannot be loaded; install the driver (" +

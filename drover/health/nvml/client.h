@@ -35,9 +35,11 @@ class Client {
   struct Session {
     explicit Session() : helper(kRole, "1") {}
     bool complete() const;
+    bool of_no_use() const;
 
     helper::Process helper;
     const Clock::time_point started_at = Clock::now();
+    std::uint32_t number = 0;  ///< of the round
     std::optional<helper::Ready> ready;
     bool silent = false;  ///< it did not tell in time that the driver is initialised: later rounds do not wait for that
     std::vector<std::optional<GpuSample>> round, last;
@@ -47,6 +49,7 @@ class Client {
   void receive_until(Clock::time_point end);
   void take(const helper::MessageReader::Message& message);
   DriverSample assemble() const;
+  GpuSample without_answer(std::size_t index) const;
   void describe_failure(DriverSample& sample) const;
   void describe_silence(DriverSample& sample) const;
 

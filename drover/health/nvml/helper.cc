@@ -31,7 +31,7 @@ class Helper {
 
   void initialise();
   void serve(Worker& worker);
-  void start_round();
+  void start_round(std::uint32_t round);
   void report_stuck(Clock::time_point until);
 
   helper::Conversation talk_;
@@ -39,7 +39,7 @@ class Helper {
   std::deque<Worker> workers_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  unsigned round_ = 0;
+  std::uint32_t round_ = 0;
 };
 
 void Helper::run() {
@@ -47,7 +47,7 @@ void Helper::run() {
   for (;;) {
     const helper::Request request = talk_.next();
     const auto begin = Clock::now();
-    start_round();
+    start_round(request.round);
     report_stuck(begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.limit_s)));
   }
 }
@@ -76,24 +76,23 @@ void Helper::initialise() {
 
 void Helper::serve(Worker& worker) {
   Gpu gpu(library_, worker.index, worker.current);
-  for (unsigned done = 0;;) {
+  for (std::uint32_t done = 0;;) {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return round_ != done; });
       done = round_;  // rounds that passed while it hung are skipped
       worker.busy = true;
     }
-    const std::string message = helper::encode(gpu.sample());
-    talk_.send(message);
+    talk_.send(encode(helper::Answer{done, gpu.sample()}));
     const std::lock_guard lock(mutex_);
     worker.busy = worker.stuck = false;
     changed_.notify_all();
   }
 }
 
-void Helper::start_round() {
+void Helper::start_round(std::uint32_t round) {
   const std::lock_guard lock(mutex_);
-  ++round_;
+  round_ = round;
   for (Worker& worker : workers_) worker.busy = !worker.stuck;
   changed_.notify_all();
 }
