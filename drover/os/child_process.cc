@@ -19,7 +19,7 @@ namespace drover::inline v1::os {
 namespace {
 
 void check(int rc, const char* call) {
-  if (rc != 0) throw std::system_error(rc, std::generic_category(), call);
+  if (rc != 0) throw_error(rc, call);
 }
 
 class FileActions {

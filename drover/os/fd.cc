@@ -17,7 +17,10 @@ void throw_errno(const std::string& call) { throw_error(errno, call); }
 void throw_error(int error, const std::string& call) {
   const char* const advice = error == EMFILE ? " (this process has all descriptors that it may have: raise `ulimit -n`)"
                              : error == ENFILE ? " (the machine has no descriptor left: fs.file-max)"
-                                               : "";
+                             : error == EAGAIN
+                                 ? " (the limit on processes and threads is used up: raise `ulimit -u`, or "
+                                   "pids.max of the control group)"
+                                 : "";
   throw std::system_error(error, std::generic_category(), call + advice);
 }
 
@@ -70,6 +73,16 @@ Fd open_null() {
   const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (fd < 0) throw_errno("open /dev/null");
   return Fd(fd);
+}
+
+void fill_standard_streams() noexcept {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    const int null = ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+    if (null < 0 || null == fd)
+      continue;  // the lowest free number is taken: this one, unless another thread was faster
+    ::close(null);
+  }
 }
 
 EventFd::EventFd() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

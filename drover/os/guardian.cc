@@ -90,6 +90,7 @@ Guardian::~Guardian() {
 }
 
 Guardian::Running Guardian::start() const {
+  fill_standard_streams();  // also for a program that never calls init
   const Fd image = create_image();
   write_image(image);
   auto [ours, its] = make_channel();

@@ -39,6 +39,23 @@ std::optional<ProcessMemory> process_memory(int pid, bool with_pss = false, cons
 /// most likely one of them.
 std::optional<std::uint64_t> oom_kills(const std::string& root = {});
 
+/// Which deaths by SIGKILL the out-of-memory killer explains: each kill that the cgroup counts explains one, in the
+/// order in which they are seen, as several processes may have been killed at once.
+class OomLedger {
+ public:
+  explicit OomLedger(std::uint64_t kills) noexcept : explained_(kills) {}
+
+  /// At a death: the count now. What is left when a process ended in another way was somebody else's.
+  bool explains(bool by_sigkill, std::uint64_t kills) noexcept {
+    const bool result = by_sigkill && kills > explained_;
+    explained_ = result ? explained_ + 1 : kills;
+    return result;
+  }
+
+ private:
+  std::uint64_t explained_;
+};
+
 /// MemAvailable in /proc/meminfo; MemFree on kernels without. Pure.
 std::optional<std::uint64_t> parse_mem_available(std::string_view meminfo) noexcept;
 

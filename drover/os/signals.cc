@@ -2,6 +2,7 @@
 #include "drover/os/signals.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -21,6 +22,7 @@ namespace {
 constexpr std::array kInterrupts = {SIGINT, SIGTERM};
 
 std::atomic<const EventFd*> listener{nullptr};
+std::atomic<int> listening_process{0};  // a fork of it has the handlers and the listener, but nobody who listens
 std::terminate_handler previous_terminate = nullptr;
 
 void restore_default(int signal) noexcept {
@@ -41,13 +43,17 @@ void restore_default(int signal) noexcept {
 
 void on_interrupt(int signal) {
   const EventFd* const event = listener.load();
-  if (event == nullptr) {
+  if (event == nullptr || listening_process.load() != ::getpid()) {
     restore_default(signal);
     ::raise(signal);  // delivered when this handler returns
     return;
   }
   detail::pending_interrupt = signal;
-  for (const int each : kInterrupts) restore_default(each);
+  for (const int each : kInterrupts) {
+    struct sigaction action {};
+    ::sigaction(each, nullptr, &action);
+    if (action.sa_handler == on_interrupt) restore_default(each);  // the other one may be the user's
+  }
   event->signal();
 }
 
@@ -85,7 +91,10 @@ void install_interrupt_handlers() {
   }
 }
 
-InterruptListener::InterruptListener(const EventFd& event) noexcept : event_(&event) { listener = event_; }
+InterruptListener::InterruptListener(const EventFd& event) noexcept : event_(&event) {
+  listening_process = ::getpid();
+  listener = event_;
+}
 
 InterruptListener::~InterruptListener() {
   const EventFd* mine = event_;

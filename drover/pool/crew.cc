@@ -87,6 +87,7 @@ worker::ChildSpec Crew::spec_for(std::uint32_t slot, std::uint32_t incarnation) 
   spec.incarnation = incarnation;
   spec.name = "drover-worker-" + std::to_string(slot);
   spec.file = &segment_.file();
+  spec.inherited = inherited_;
   spec.environment = environment_;
   spec.output = output_;
   spec.on_end = [this, slot](const worker::ChildEnd& end) { on_end(slot, end); };

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "drover/os/self.h"
 #include "drover/pool/options.h"
 #include "drover/pool/segment.h"
 #include "drover/pool/stats.h"
@@ -115,6 +116,7 @@ class Crew {
   Listener& listener_;
   const std::size_t size_;  ///< of our own: a worker can write over the header
   const Output output_;
+  const std::vector<std::string> inherited_ = os::environment();
   const std::vector<std::string> environment_;
 
   mutable std::mutex mutex_;

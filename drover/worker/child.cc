@@ -20,7 +20,7 @@ constexpr const char* kProgram = "/proc/self/exe";  // the very file that runs h
 std::string name_of(const std::string& variable) { return variable.substr(0, variable.find('=') + 1); }
 
 std::vector<std::string> child_environment(const ChildSpec& spec) {
-  std::vector<std::string> result = os::environment();
+  std::vector<std::string> result = spec.inherited;
   for (const std::string& extra : spec.environment) {
     const std::string name = name_of(extra);
     const bool set = std::any_of(result.begin(), result.end(), [&](const auto& v) { return v.starts_with(name); });
@@ -65,7 +65,6 @@ std::shared_ptr<Child> Child::start(Service& service, ChildSpec spec) {
 
 Child::Child(Service& service, ChildSpec spec)
     : service_(service), spec_(std::move(spec)), process_([&] {
-        oom_kills_before_ = os::oom_kills().value_or(0);
         if (spec_.output == Output::kInherit) return start_process(service_, spec_, 1, 2);
         os::Pipe out = os::make_pipe(), err = os::make_pipe();
         os::ChildProcess process = start_process(service_, spec_, out.write_end.get(), err.write_end.get());
@@ -79,6 +78,7 @@ Child::Child(Service& service, ChildSpec spec)
 
 Child::~Child() {
   if (key_ != 0) service_.unwatch(process_.pidfd(), key_);
+  service_.forget(retry_);
 }
 
 void Child::sample_memory() {
@@ -90,20 +90,26 @@ void Child::sample_memory() {
 
 void Child::on_pidfd() {
   service_.unguard_group(pid());  // it is dead; once it is reaped its number may be another's
+  if (key_ != 0) service_.unwatch(process_.pidfd(), std::exchange(key_, 0));
   const auto status = process_.try_reap();
-  if (!status) return;
+  if (status) return on_reaped(*status);
+  // Dead, and not to be reaped while a tracer holds it: its descriptor stays readable.
+  constexpr std::chrono::milliseconds kRetry(10);
+  retry_ = service_.at(std::chrono::steady_clock::now() + kRetry, [this] { on_pidfd(); });
+}
+
+void Child::on_reaped(const os::ExitStatus& status) {
   ended_ = true;
-  service_.unwatch(process_.pidfd(), std::exchange(key_, 0));
   ChildEnd end;
   end.pid = pid();
-  end.status = *status;
+  end.status = status;
   if (err_) {
     err_->read_rest();
     end.last_output = err_->tail();
     OutputPump::finish(std::move(out_));
     OutputPump::finish(std::move(err_));
   }
-  end.killed_for_memory = status->signal == SIGKILL && os::oom_kills().value_or(0) > oom_kills_before_;
+  end.killed_for_memory = service_.oom_ledger().explains(status.signal == SIGKILL, os::oom_kills().value_or(0));
   end.peak_memory = peak_memory_;
   end.peak_memory_age = std::chrono::duration<double>(std::chrono::steady_clock::now() - sampled_).count();
   if (const auto on_end = std::exchange(spec_.on_end, nullptr)) on_end(end);  // may destroy this

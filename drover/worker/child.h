@@ -28,7 +28,7 @@ struct ChildEnd {
   int pid = 0;
   os::ExitStatus status;
   std::string last_output;         ///< end of its stderr, at most 4 KiB; empty with Output::kInherit
-  bool killed_for_memory = false;  ///< the cgroup counted a kill since the last death
+  bool killed_for_memory = false;  ///< by SIGKILL, and the cgroup counted a kill that no earlier death explains
   std::uint64_t peak_memory = 0;   ///< bytes, VmHWM as last sampled; 0: never sampled
   double peak_memory_age = 0;      ///< seconds since that sample
 
@@ -43,6 +43,9 @@ struct ChildSpec {
   std::uint32_t incarnation = 0;         ///< never used twice with one `file`
   std::string name;                      ///< process name, as in `ps`
   const os::MemoryFile* file = nullptr;  ///< shared with the child
+  /// What the program's environment was when whoever starts children was made: copied in that thread, as the user may
+  /// change it in his own at any time.
+  std::vector<std::string> inherited;
   std::vector<std::string> environment;  ///< NAME=value set for the child, unless the user has set NAME
   Output output = Output::kForward;
   std::function<void(const ChildEnd&)> on_end;  ///< service thread, once, when it is reaped and its output is read
@@ -68,16 +71,16 @@ class Child {
 
  private:
   void on_pidfd();
+  void on_reaped(const os::ExitStatus& status);
 
   Service& service_;
   ChildSpec spec_;
   std::unique_ptr<OutputPump> out_, err_;
   os::ChildProcess process_;
-  Service::Key key_ = 0;
+  Service::Key key_ = 0, retry_ = 0;
   bool ended_ = false;
   std::uint64_t peak_memory_ = 0;
   std::chrono::steady_clock::time_point sampled_;
-  std::uint64_t oom_kills_before_ = 0;
 };
 
 }  // namespace worker

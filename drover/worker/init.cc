@@ -9,6 +9,7 @@
 #include "drover/base/errors.h"
 #include "drover/os/build_id.h"
 #include "drover/os/fault_point.h"
+#include "drover/os/fd.h"
 #include "drover/os/self.h"
 #include "drover/os/signals.h"
 #include "drover/wire/function_table.h"
@@ -69,6 +70,7 @@ void init(int argc, char** argv) {
   const auto order = os::take_environment(worker::LaunchOrder::kVariable);
   if (initialized_here) return;
   initialized_here = true;
+  os::fill_standard_streams();
   os::raise_fd_limit();
   freeze_functions();
   if (!order) {

@@ -38,6 +38,7 @@ class ProcessState {
     spec.entry = entry;
     spec.name = std::string(function);
     spec.file = &file_;
+    spec.inherited = os::environment();
     spec.on_end = [this](const ChildEnd& end) { note_end(end); };
     service_->call([&] {
       child_ = Child::start(*service_, std::move(spec));

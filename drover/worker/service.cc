@@ -4,6 +4,7 @@
 #include <exception>
 #include <future>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "drover/base/errors.h"
@@ -31,7 +32,11 @@ void run_guarded(const Service::Callback& callback) noexcept {
 
 std::thread start_thread(std::function<void()> body) {
   const os::SignalBlock block;  // inherited by the new thread: no handler of the user's ever runs there
-  return std::thread(std::move(body));
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error& error) {
+    os::throw_error(error.code().value(), "starting a thread");
+  }
 }
 
 }  // namespace
@@ -40,8 +45,9 @@ std::shared_ptr<Service> Service::shared() {
   static std::mutex mutex;
   static std::weak_ptr<Service> running;
   const std::scoped_lock lock(mutex);
-  if (std::shared_ptr<Service> service = running.lock()) return service;
-  auto service = std::make_shared<Service>();
+  std::shared_ptr<Service> service = running.lock();
+  if (service && service->belongs_to_this_process()) return service;
+  service = std::make_shared<Service>();
   running = service;
   return service;
 }

@@ -13,6 +13,7 @@
 
 #include "drover/os/epoll.h"
 #include "drover/os/guardian.h"
+#include "drover/os/memory.h"
 #include "drover/os/self.h"
 #include "drover/os/signals.h"
 
@@ -63,6 +64,9 @@ class Service {
   void forget(Key timer) { timers_.erase(timer); }
   /// As at; the service does not end before (but waits no longer than a second in all).
   void linger(std::chrono::steady_clock::time_point when, Callback callback);
+  /// For the children that end.
+  os::OomLedger& oom_ledger() noexcept { return oom_ledger_; }
+
   /// Calls `callback` when SIGINT or SIGTERM has come.
   Key on_interrupt(Callback callback);
   void remove_on_interrupt(Key key) { interrupt_callbacks_.erase(key); }
@@ -105,6 +109,7 @@ class Service {
   os::Fd guardian_pidfd_;
   Key guardian_key_ = 0;
   int guardian_starts_ = 0;
+  os::OomLedger oom_ledger_{os::oom_kills().value_or(0)};
   std::thread thread_;  // last: it uses all of the above
 };
 

@@ -27,6 +27,16 @@ void write_cgroups(const FixtureTree& tree, const char* outer_limit, const char*
   tree.write("/cg/a/b/memory.current", "1000\n");
 }
 
+TEST(OomLedger, EachKillExplainsOneDeath) {
+  os::OomLedger ledger(5);
+  EXPECT_FALSE(ledger.explains(true, 5)) << "killed by hand";
+  EXPECT_TRUE(ledger.explains(true, 7)) << "two at once";
+  EXPECT_TRUE(ledger.explains(true, 7));
+  EXPECT_FALSE(ledger.explains(true, 7));
+  EXPECT_FALSE(ledger.explains(false, 8)) << "somebody else's";
+  EXPECT_FALSE(ledger.explains(true, 8));
+}
+
 }  // namespace
 
 TEST(AvailableMemory, IsTheMachinesWithoutCgroups) {

@@ -70,6 +70,12 @@ int probe(const std::string& mode, const std::string& argument) {
       process.join();
       return use_a_pool(4) == 14 && process.exit_status()->code == 16 ? 0 : 1;
     }
+    if (mode == "streams") {
+      for (const char* const fd : {"0", "1", "2"}) {
+        if (std::filesystem::read_symlink(std::string("/proc/self/fd/") + fd) != "/dev/null") return 1;
+      }
+      return 0;
+    }
     if (mode == "closed") {
       for (int fd = 0; fd < 3; ++fd) close(fd);
       const int sum = use_a_pool(100, true);
@@ -162,6 +168,11 @@ TEST(Init, StreamsThatWereClosedBeforeTheStartDoNotMatter) {
   const std::string line = "exec '" + this_program() + "' --probe closed '" + answer + "' <&- >&- 2>&-";
   const auto outcome = drover_test::run({.program = "/bin/sh", .arguments = {"-c", line}});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.signal;
+}
+
+TEST(Init, NothingElseGetsTheNumberOfAStreamThatWasClosedBeforeTheStart) {
+  const std::string line = "exec '" + this_program() + "' --probe streams <&- >&- 2>&-";
+  EXPECT_EQ(drover_test::run({.program = "/bin/sh", .arguments = {"-c", line}}).exit_code, 0);
 }
 
 TEST(Init, RaisesTheSoftLimitOfDescriptors) {
