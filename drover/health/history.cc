@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/health/history.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,10 +17,11 @@ constexpr std::size_t kMostHistory = 16U << 20U;
 constexpr std::string_view kHeading = "drover-health 1";
 constexpr double kMostTime = 1e10;  // seconds since boot
 
+/// In as many digits as bring the same number back: a large counter must show what a small one shows.
 std::string number(double value) {
   char text[40];
-  std::snprintf(text, sizeof text, " %.6g", value);
-  return text;
+  const std::to_chars_result end = std::to_chars(text, text + sizeof text, value);
+  return " " + std::string(text, end.ptr);
 }
 std::string time_text(double value) {
   char text[40];
@@ -44,12 +46,13 @@ class Words {
     good_ = good_ && !word.empty();
     return word;
   }
-  double real() {
-    const std::string word(next());
-    char* end = nullptr;
-    const double value = std::strtod(word.c_str(), &end);
-    if (end == word.c_str() || *end != '\0' || !std::isfinite(value)) good_ = false;
-    return good_ ? value : 0;
+  double real() { return real_of(std::string(next())); }
+  /// A number; nothing for "-", which is one that is not known, and for one that cannot be.
+  std::optional<double> real_or_dash(double most) {
+    const std::string_view word = next();
+    if (word == "-") return std::nullopt;
+    const double value = real_of(std::string(word));
+    return good_ && value >= 0 && value <= most ? std::optional(value) : std::nullopt;
   }
   double time() {
     const double value = real();
@@ -79,6 +82,13 @@ class Words {
   bool good() const noexcept { return good_; }
 
  private:
+  double real_of(const std::string& word) {
+    char* end = nullptr;
+    const double value = std::strtod(word.c_str(), &end);
+    if (end == word.c_str() || *end != '\0' || !std::isfinite(value)) good_ = false;
+    return good_ ? value : 0;
+  }
+
   std::string_view line_;
   bool good_ = true;
 };
@@ -127,13 +137,6 @@ std::string optional_text(const std::optional<T>& value) {
   return value ? number(static_cast<double>(*value)) : " -";
 }
 
-std::optional<double> read_optional(Words& words, double most) {
-  const std::string_view word = words.next();
-  if (word == "-") return std::nullopt;
-  const double value = Words(word).real();
-  return value >= 0 && value <= most ? std::optional(value) : std::nullopt;
-}
-
 /// Points that are not in order of time, or more than there should be, are left out.
 void read_point(Words words, GpuSeries& series) {
   constexpr std::size_t kMostGpus = 1024;
@@ -141,9 +144,9 @@ void read_point(Words words, GpuSeries& series) {
   const std::string gpu(words.next());
   GpuPoint point;
   point.at = words.time();
-  point.cores = read_optional(words, 1);
-  if (const auto bytes = read_optional(words, kMostBytes)) point.memory_used = static_cast<std::uint64_t>(*bytes);
-  point.power_w = read_optional(words, kMostWatts);
+  point.cores = words.real_or_dash(1);
+  if (const auto bytes = words.real_or_dash(kMostBytes)) point.memory_used = static_cast<std::uint64_t>(*bytes);
+  point.power_w = words.real_or_dash(kMostWatts);
   if (!words.good() || (series.size() >= kMostGpus && series.count(gpu) == 0)) return;
   std::vector<GpuPoint>& points = series[gpu];
   if (points.size() < kSeriesPoints && (points.empty() || points.back().at < point.at)) points.push_back(point);
@@ -205,9 +208,7 @@ void read_history(std::string_view text, const std::string& boot, Tracker& track
 
 History::History(std::string path, std::string boot, Tracker& tracker, GpuSeries& series)
     : path_(std::move(path)), boot_(std::move(boot)) {
-  os::check_replaceable(path_);  // a pipe would keep the reader waiting
-  const auto text = os::read_small_file(path_, kMostHistory);
-  if (text) read_history(*text, boot_, tracker, &series);
+  if (const auto text = os::read_own_file(path_, kMostHistory)) read_history(*text, boot_, tracker, &series);
 }
 
 void History::save(const Tracker& tracker, const GpuSeries& series, double now) const {

@@ -25,10 +25,11 @@ void describe_series(Report& report, const GpuSeries& series, double now);
 /// A small file in which the looks of repeated runs (cron) add up: for how long each condition has held, and counters
 /// to go on from, and a short past of each GPU. Lines of text, docs/inspector.md describes them; it is replaced in one
 /// step, so a run that is killed leaves the old one. Of runs that save at the same moment one wins. A file of another
-/// boot, or one that makes no sense, is left aside.
+/// boot, or one that makes no sense, is left aside; that of another user is not believed, for it decides verdicts.
 class History {
  public:
-  /// Reads `path`, if it is there, into `tracker` and `series`. Throws std::system_error for an I/O error.
+  /// Reads `path`, if it is there, into `tracker` and `series`. Throws std::system_error for an I/O error, and
+  /// InvalidArgument when it is no regular file, or another user's.
   History(std::string path, std::string boot, Tracker& tracker, GpuSeries& series);
 
   /// Replaces the file. Throws std::system_error.

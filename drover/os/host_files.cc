@@ -250,6 +250,30 @@ void check_replaceable(const std::string& path) {
   throw InvalidArgument(path + " is there and is no regular file: give another name");
 }
 
+std::optional<std::string> read_own_file(const std::string& path, std::size_t max_bytes) {
+  check_replaceable(path);  // which says more than that there is nothing to read
+  const Fd file(open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_NOFOLLOW));
+  if (!file.valid() && (errno == EMFILE || errno == ENFILE || errno == EIO)) throw_errno("open " + path);
+  if (!file.valid()) return std::nullopt;
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_errno("fstat " + path);
+  if (!S_ISREG(status.st_mode)) throw InvalidArgument(path + " is no regular file: give another name");
+  if (status.st_uid != ::geteuid()) {
+    throw InvalidArgument(path + " belongs to another user (uid " + std::to_string(status.st_uid) +
+                          "), so what it says is not believed: give another name, or remove it");
+  }
+  std::string text(std::min(max_bytes, static_cast<std::size_t>(status.st_size)), '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t count = read_once(file.get(), text.data() + size, text.size() - size);
+    if (count < 0) throw_errno("read " + path);
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  text.resize(size);
+  return text;
+}
+
 bool replace_file(const std::string& path, std::string_view text) {
   check_replaceable(path);
   const std::string beside = path + ".new";

@@ -79,6 +79,10 @@ std::string host_name();
 /// Throws InvalidArgument when `path` is there and is no regular file: a device or a pipe is not to be replaced, nor a
 /// link.
 void check_replaceable(const std::string& path);
+/// The content of a file that this program wrote in an earlier run, at most `max_bytes`; nullopt when there is none, or
+/// it may not be read. Throws InvalidArgument as above, and when another user owns it: what it says may be a lie. Throws
+/// std::system_error for an I/O error. Never waits.
+std::optional<std::string> read_own_file(const std::string& path, std::size_t max_bytes);
 /// Replaces the content of `path` in one step: written to `path`.new, with mode 0600, and renamed over it. A process
 /// that is killed leaves the old content, and at most that one file beside it, which the next call uses. False, and
 /// nothing is changed, when another process is at it. Throws std::system_error, and InvalidArgument as above, also when

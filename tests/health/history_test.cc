@@ -2,6 +2,7 @@
 #include "drover/health/history.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "drover/base/errors.h"
 #include "drover/health/engine.h"
@@ -105,6 +106,50 @@ TEST(History, ComesBackAsItWas) {
   EXPECT_EQ(back.processes().size(), 1U);
   EXPECT_TRUE(back.processes().begin()->second.calm.reported);
   EXPECT_EQ(back.processes().begin()->second.stuck_threads, std::vector<int>{4001});
+}
+
+TEST(History, LargeCountersMoveByAsLittleAsSmallOnes) {
+  Tracker tracker = some_tracks();
+  ProcessTrack& process = tracker.processes().begin()->second;
+  GpuTrack& gpu = tracker.gpus().begin()->second;
+  process.cpu_seconds = 12'345'678.25;
+  gpu.energy_j = 9'876'543'210.125;
+  gpu.nvlink_bytes = 123'456'789'012'345'680.0;
+  Tracker back{Thresholds()};
+  read_history(history_text(tracker, "boot", 500), "boot", back);
+  EXPECT_EQ(back.processes().begin()->second.cpu_seconds, process.cpu_seconds);
+  EXPECT_EQ(back.gpus().begin()->second.energy_j, gpu.energy_j);
+  EXPECT_EQ(back.gpus().begin()->second.nvlink_bytes, gpu.nvlink_bytes);
+}
+
+TEST(History, APointThatMakesNoSenseIsLeftOut) {
+  const std::string text =
+      "drover-health 1 boot 500.000\npoint G 5 xx yy zz\npoint G 6 0.5 1 x\npoint G 7 0.5 - 99\npoint G 8 0.5 1\nend\n";
+  Tracker back{Thresholds()};
+  GpuSeries series;
+  read_history(text, "boot", back, &series);
+  ASSERT_EQ(series["G"].size(), 1U);
+  EXPECT_EQ(series["G"][0].at, 7);
+  EXPECT_EQ(series["G"][0].cores, 0.5);
+  EXPECT_FALSE(series["G"][0].memory_used);
+}
+
+TEST(History, OfAnotherUserIsNotBelieved) {
+  const FixtureTree folder;
+  std::string file = folder.root() + "/h";
+  const auto source = scenario_source(idle());
+  look(*source, file, 0);
+  if (::geteuid() != 0) {
+    file = "/etc/passwd";  // root's, and everybody may read it
+  } else {
+    ASSERT_EQ(::chown(file.c_str(), 12'345, 12'345), 0);
+  }
+  try {
+    look(*source, file, 600);
+    ADD_FAILURE() << "it was believed";
+  } catch (const drover::InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("belongs to another user"), std::string::npos) << error.what();
+  }
 }
 
 TEST(History, AnotherBootIsLeftAside) {
