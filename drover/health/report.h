@@ -67,7 +67,7 @@ struct CpuReport {
   Maybe<double> busy, iowait, steal;                        ///< shares of all CPUs over the interval
   std::vector<std::optional<double>> each;                  ///< busy share by CPU number
   Maybe<double> cgroup_busy;                                ///< of what this cgroup may use
-  Maybe<double> throttled;                                  ///< share of the interval in which the quota was used up
+  Maybe<double> throttled;  ///< share of the quota's periods in the interval in which it was used up
   double load1 = 0;
   Maybe<Stall> pressure;
 };

@@ -95,7 +95,7 @@ std::string host_text(const Parts& parts) {
   add("drover_cpu_busy_ratio", "Busy share of all CPUs", [](Host host) { return host.cpu.busy; });
   add("drover_cpu_iowait_ratio", "Share of the time spent waiting for disks",
       [](Host host) { return host.cpu.iowait; });
-  add("drover_cpu_throttled_ratio", "Share of the time in which the quota was used up",
+  add("drover_cpu_throttled_ratio", "Share of the periods of the CPU quota in which it was used up",
       [](Host host) { return host.cpu.throttled; });
   add("drover_memory_total_bytes", "Memory of the machine",
       [](Host host) { return static_cast<double>(host.memory.total); });

@@ -93,7 +93,8 @@ struct HostSample {
   CpuTimes cpu;
   std::vector<CpuTimes> cpus;                    ///< by CPU number; empty entries for those that are away
   std::optional<std::uint64_t> cgroup_usage_us;  ///< CPU time of the own cgroup
-  std::optional<std::uint64_t> cgroup_throttled_us;
+  /// Periods of the own cgroup's CPU quota that are over (as a rule of 0.1 s), and those in which it was used up.
+  std::optional<std::uint64_t> quota_periods, quota_periods_used_up;
   std::vector<ProcessBrief> processes;  ///< ascending by pid
   std::map<int, ProcessDetail> details;
   int unreadable_processes = 0;

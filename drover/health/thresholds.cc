@@ -58,7 +58,7 @@ constexpr std::array<LimitInfo, static_cast<std::size_t>(kCount)> kTable = {{
     {kR9Samples, "r9.samples", 3, kNumber, "R9: in so many samples"},
     {kMemoryPressure, "memory.pressure", 0.10, kShare, "host: all tasks waiting for memory, over a minute"},
     {kMemoryLeft, "memory.left", 0.02, kShare, "host: memory available, of all or of the limit"},
-    {kThrottled, "cpu.throttled", 0.25, kShare, "host: time in which the cgroup's CPU quota was used up"},
+    {kThrottled, "cpu.throttled", 0.25, kShare, "host: periods of the cgroup's CPU quota in which it was used up, of all"},
 }};
 
 constexpr bool in_order() {

@@ -213,7 +213,9 @@ const std::vector<FuzzTarget>& fuzz_targets() {
        {"30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n33 25 0:29 /a /sys/x\\040y rw - cgroup "
         "cgroup rw,cpu\n"},
        run_mountinfo},
-      {"limits", {"150000 100000\n", "max 100000\n", "1073741824\n", "usage_usec 5\nthrottled_usec 7\n"}, run_limits},
+      {"limits",
+       {"150000 100000\n", "max 100000\n", "1073741824\n", "usage_usec 5\nnr_periods 9\nnr_throttled 7\n"},
+       run_limits},
       {"fdinfo",
        {"pos:\t0\ndrm-driver:\tamdgpu\ndrm-client-id:\t42\ndrm-pdev:\t0000:0b:00.0\ndrm-memory-vram:\t2048 "
         "KiB\ndrm-resident-vram:\t2 MiB\ndrm-engine-gfx:\t100 ns\n",

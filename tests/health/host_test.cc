@@ -5,6 +5,7 @@
 
 #include "drover/health/probe/host_probe.h"
 #include "drover/health/probe/process_probe.h"
+#include "drover/health/rules/rules.h"
 #include "health/fixture.h"
 
 namespace {
@@ -133,8 +134,10 @@ TEST(Load, IsTheDifferenceAndNeverNegative) {
   cpu.quota = 2;
   first.cgroup_usage_us = 1'000'000;
   last.cgroup_usage_us = 2'000'000;
-  first.cgroup_throttled_us = 0;
-  last.cgroup_throttled_us = 500'000;
+  first.quota_periods = 100;
+  last.quota_periods = 110;
+  first.quota_periods_used_up = 7;
+  last.quota_periods_used_up = 12;
   Machine machine;
   fill_load(cpu, first, last, 1, machine.root());
   EXPECT_DOUBLE_EQ(*cpu.busy, 0.5);
@@ -144,6 +147,55 @@ TEST(Load, IsTheDifferenceAndNeverNegative) {
   EXPECT_DOUBLE_EQ(*cpu.throttled, 0.5);
   EXPECT_FALSE(cpu.pressure);
   EXPECT_FALSE(cpu.pressure.reason.empty());
+}
+
+TEST(Load, QuotaThatIsUsedUpCountsByPeriodsAndNotByCpus) {
+  Machine machine;
+  machine.write("/proc/self/cgroup", "0::/job\n");
+  machine.write("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+  // 16 threads, which were held back for 20 ms each in one of ten periods.
+  machine.write("/cg/job/cpu.stat", "usage_usec 1000000\nnr_periods 50\nnr_throttled 3\nthrottled_usec 1000000\n");
+  const HostSample first = read_cpu_times(machine.root());
+  machine.write("/cg/job/cpu.stat", "usage_usec 2000000\nnr_periods 60\nnr_throttled 4\nthrottled_usec 1320000\n");
+  const HostSample last = read_cpu_times(machine.root());
+  CpuReport cpu;
+  cpu.logical = 16;
+  cpu.quota = 2;
+  fill_load(cpu, first, last, 1, machine.root());
+  EXPECT_DOUBLE_EQ(*cpu.throttled, 0.1);
+  fill_load(cpu, first, first, 1, machine.root());
+  EXPECT_DOUBLE_EQ(*cpu.throttled, 0) << "no period is over";
+}
+
+TEST(Load, OfVersion1IsToldByTwoControllers) {
+  Machine machine;
+  machine.write("/proc/self/cgroup", "4:cpu,cpuacct:/job\n");
+  machine.write("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n");
+  machine.write("/cg/job/cpu.stat", "nr_periods 10\nnr_throttled 2\nthrottled_time 5000000\n");
+  machine.write("/cg/job/cpuacct.usage", "3000000000\n");
+  const HostSample first = read_cpu_times(machine.root());
+  machine.write("/cg/job/cpu.stat", "nr_periods 20\nnr_throttled 7\nthrottled_time 9000000\n");
+  machine.write("/cg/job/cpuacct.usage", "4000000000\n");
+  CpuReport cpu;
+  cpu.logical = 4;
+  fill_load(cpu, first, read_cpu_times(machine.root()), 1, machine.root());
+  EXPECT_DOUBLE_EQ(*cpu.throttled, 0.5);
+  EXPECT_DOUBLE_EQ(*cpu.cgroup_busy, 0.25);
+}
+
+TEST(Load, AQuotaIsJudgedOverAWindowOnly) {
+  Report report;
+  report.processes = 1;
+  report.memory.total = report.memory.available = 1;
+  report.cpu.throttled.value = 0.5;
+  for (const bool once : {true, false}) {
+    report.once = once;
+    std::vector<Finding> findings;
+    judge_host(report, Thresholds(), findings);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].verdict, "CPU QUOTA USED UP");
+    EXPECT_EQ(findings[0].severity, once ? Severity::kInfo : Severity::kWarning);
+  }
 }
 
 TEST(Memory, IsTheMachinesAndTheLimits) {

@@ -161,9 +161,11 @@ void fill_cgroup_load(CpuReport& cpu, const HostSample& first, const HostSample&
     const double used = 1e-6 * static_cast<double>(since(*last.cgroup_usage_us, *first.cgroup_usage_us));
     cpu.cgroup_busy = {std::min(1.0, used / (seconds * usable(cpu))), {}};
   }
-  if (first.cgroup_throttled_us && last.cgroup_throttled_us) {
-    const double held = 1e-6 * static_cast<double>(since(*last.cgroup_throttled_us, *first.cgroup_throttled_us));
-    cpu.throttled = {std::min(1.0, held / seconds), {}};
+  // The time for which it was held back would not do: the kernel adds that up over all CPUs.
+  if (first.quota_periods && last.quota_periods && first.quota_periods_used_up && last.quota_periods_used_up) {
+    cpu.throttled = {share(since(*last.quota_periods_used_up, *first.quota_periods_used_up),
+                           since(*last.quota_periods, *first.quota_periods)),
+                     {}};
   }
 }
 
@@ -221,6 +223,19 @@ MemoryReport read_memory(const std::string& root) {
   return memory;
 }
 
+namespace {
+
+/// Microseconds. Version 1 counts them in another controller, in nanoseconds.
+std::optional<std::uint64_t> usage_of_version_1(const std::string& root) {
+  const os::CgroupPath group = os::own_cgroup("cpuacct", root);
+  if (group.unified || group.directories.empty()) return std::nullopt;
+  const auto text = os::read_small_file(group.directories.front() + "/cpuacct.usage", 64);
+  const auto ns = os::parse_number(text.value_or(std::string()));
+  return ns ? std::optional(*ns / 1000) : std::nullopt;
+}
+
+}  // namespace
+
 HostSample read_cpu_times(const std::string& root) {
   HostSample sample;
   // 65,536 CPUs of 120 bytes a line.
@@ -232,10 +247,9 @@ HostSample read_cpu_times(const std::string& root) {
   if (!group.directories.empty()) {
     const std::string stat = os::read_small_file(group.directories.front() + "/cpu.stat").value_or(std::string());
     sample.cgroup_usage_us = os::keyed_number(stat, "usage_usec");
-    sample.cgroup_throttled_us = os::keyed_number(stat, "throttled_usec");
-    if (!sample.cgroup_throttled_us) {  // version 1, in nanoseconds
-      if (const auto ns = os::keyed_number(stat, "throttled_time")) sample.cgroup_throttled_us = *ns / 1000;
-    }
+    sample.quota_periods = os::keyed_number(stat, "nr_periods");  // both are so named in version 1 too
+    sample.quota_periods_used_up = os::keyed_number(stat, "nr_throttled");
+    if (!sample.cgroup_usage_us) sample.cgroup_usage_us = usage_of_version_1(root);
   }
   return sample;
 }

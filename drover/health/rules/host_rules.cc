@@ -23,6 +23,22 @@ double share_left(std::uint64_t left, std::uint64_t whole) {
   return whole == 0 ? 1 : static_cast<double>(left) / static_cast<double>(whole);
 }
 
+/// A single look sees two periods or so, of which one alone would be half of the time.
+void judge_quota(const Report& report, const Thresholds& limits, std::vector<Finding>& findings) {
+  if (!report.cpu.throttled || *report.cpu.throttled <= limits[kThrottled]) return;
+  Finding finding = warning("CPU QUOTA USED UP",
+                            "this cgroup had used up its CPU quota in " + percent_text(*report.cpu.throttled) +
+                                " of the quota's periods, and was held back for the rest of each",
+                            limits.text(kThrottled));
+  if (report.once) {
+    finding.severity = Severity::kInfo;
+    finding.confidence = Confidence::kLow;
+    finding.not_because.emplace_back("not judged: a single look sees few periods; run with --window 10s");
+  }
+  finding.action.emplace_back("ask for a larger CPU quota, or start fewer threads");
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void judge_host(const Report& report, const Thresholds& limits, std::vector<Finding>& findings) {
@@ -54,13 +70,7 @@ void judge_host(const Report& report, const Thresholds& limits, std::vector<Find
       findings.push_back(std::move(finding));
     }
   }
-  if (report.cpu.throttled && *report.cpu.throttled > limits[kThrottled]) {
-    Finding finding = warning("CPU QUOTA USED UP",
-                              "this cgroup was held back in " + percent_text(*report.cpu.throttled) + " of the time",
-                              limits.text(kThrottled));
-    finding.action.emplace_back("ask for a larger CPU quota, or start fewer threads");
-    findings.push_back(std::move(finding));
-  }
+  judge_quota(report, limits, findings);
 }
 
 }  // namespace drover::inline v1::health
