@@ -67,6 +67,11 @@ TEST(Environ, KeepsOnlyWhatIsWanted) {
   EXPECT_EQ(found.at("WORLD_SIZE"), "8=9");
 }
 
+TEST(Environ, AValueIsCut) {
+  const auto found = parse_environ("MASTER_ADDR=" + std::string(100'000, 'x'), {"MASTER_ADDR"});
+  EXPECT_EQ(found.at("MASTER_ADDR"), std::string(256, 'x'));
+}
+
 TEST(Cmdline, JoinsArgumentsAndIsBounded) {
   EXPECT_EQ(parse_cmdline(std::string("python\0-c\0x y\0", 14)), "python -c x y");
   EXPECT_EQ(parse_cmdline(std::string(100, 'x'), 10), "xxxxxxxxxx");

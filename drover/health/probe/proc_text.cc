@@ -17,6 +17,7 @@ using os::take_word;
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kMaxCpus = 65'536;
+constexpr std::size_t kMostOfVariable = 256;  // a user could write megabytes of it into everybody's report
 
 std::uint64_t sum(std::uint64_t a, std::uint64_t b) { return a > kMost - b ? kMost : a + b; }
 
@@ -146,7 +147,8 @@ std::map<std::string, std::string> parse_environ(std::string_view text, const st
     const std::size_t equals = entry.find('=');
     if (equals == entry.npos) continue;
     const std::string name(entry.substr(0, equals));
-    if (std::find(wanted.begin(), wanted.end(), name) != wanted.end()) found.emplace(name, entry.substr(equals + 1));
+    if (std::find(wanted.begin(), wanted.end(), name) != wanted.end())
+      found.emplace(name, entry.substr(equals + 1, kMostOfVariable));
   }
   return found;
 }

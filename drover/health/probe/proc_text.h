@@ -30,7 +30,7 @@ StatusFields parse_status(std::string_view text);
 /// rchar + wchar of /proc/PID/io.
 std::optional<std::uint64_t> parse_io(std::string_view text);
 
-/// The variables of /proc/PID/environ whose names are in `wanted`; the first of equal ones.
+/// The variables of /proc/PID/environ whose names are in `wanted`; the first of equal ones. Values are cut at 256 bytes.
 std::map<std::string, std::string> parse_environ(std::string_view text, const std::vector<std::string>& wanted);
 
 /// /proc/PID/cmdline with blanks between the arguments, at most `most` bytes.
