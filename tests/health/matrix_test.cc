@@ -102,6 +102,19 @@ TEST(Matrix, ForeignPidsGetNoAdviceToKill) {
   }
 }
 
+TEST(Matrix, NoLeakIsClaimedWhereTheHoldersCannotBeTold) {
+  const std::string gpu = "window 10\ngpu 0 power=70 code.minor=3 ", shell = "\nproc 100 name=bash\n";
+  for (const std::string& text : {gpu + shell + "on 0 4000 vram=30\n", gpu + "extra=30" + shell}) {
+    const Report report = play(Scenario::parse("s", text));
+    ASSERT_EQ(report.findings.size(), 1U) << text;
+    const Finding& finding = report.findings.front();
+    EXPECT_LE(finding.confidence, Confidence::kMedium);
+    const std::string all = joined(finding.because) + joined(finding.not_because) + joined(finding.action);
+    EXPECT_NE(all.find("does not tell the device's number"), all.npos) << all;
+    for (const char* const word : {"leak", "reset", "nobody"}) EXPECT_EQ(all.find(word), all.npos) << all;
+  }
+}
+
 TEST(Matrix, ThresholdsCanBeMoved) {
   const auto find = [](const char* name) {
     for (const Situation& one : situations()) {

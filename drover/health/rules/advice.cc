@@ -39,10 +39,10 @@ std::vector<Subject> subjects(const Scene& scene) {
   return result;
 }
 
-std::vector<int> unlisted_holders(const Scene& scene, const GpuSample& gpu) {
+std::optional<std::vector<int>> unlisted_holders(const Scene& scene, const GpuSample& gpu) {
   std::vector<int> pids;
   const Reading minor = gpu[Metric::kMinor];
-  if (!minor.ok()) return pids;
+  if (!minor.ok()) return std::nullopt;
   const bool nvidia = gpu.vendor == "nvidia";
   const HostSample& host = scene.last.host;
   for (const Holder& holder : scene.holders.holders) {
@@ -55,6 +55,14 @@ std::vector<int> unlisted_holders(const Scene& scene, const GpuSample& gpu) {
     pids.push_back(holder.pid);
   }
   return pids;
+}
+
+void explain_unknown_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
+  finding.not_because.emplace_back(
+      "which processes have it open cannot be told: the driver does not tell the device's number");
+  if (scene.container) return;  // the holders may be outside
+  finding.action.push_back(std::string("look who has GPUs open, as root: fuser -v ") +
+                           (gpu.vendor == "nvidia" ? "/dev/nvidia*" : "/dev/dri/*"));
 }
 
 Finding about(const Scene& scene, Rule rule, const Subject& subject, const char* verdict) {

@@ -254,14 +254,16 @@ void explain_memory(const Scene& scene, const GpuSample& gpu, const GpuTrack& tr
 }
 
 void name_hidden(const Scene& scene, const GpuSample& gpu, Finding& finding) {
-  const std::vector<int> hidden = unlisted_holders(scene, gpu);
-  if (!hidden.empty()) {
-    finding.because.push_back("open device files, but not listed: pids " + pid_list(hidden));
+  const auto hidden = unlisted_holders(scene, gpu);
+  if (!hidden) {
+    explain_unknown_holders(scene, gpu, finding);
+  } else if (!hidden->empty()) {
+    finding.because.push_back("open device files, but not listed: pids " + pid_list(*hidden));
     if (finding.severity == Severity::kWarning) finding.confidence = Confidence::kHigh;
     if (scene.container) return;
-    finding.action.push_back("ask the owners of pids " + pid_list(hidden) +
+    finding.action.push_back("ask the owners of pids " + pid_list(*hidden) +
                              " first; often they are left-over data workers of a job that died");
-    advise_ending(finding, 0, hidden);
+    advise_ending(finding, 0, *hidden);
   } else if (scene.holders.unreadable > 0) {
     finding.not_because.push_back(std::to_string(scene.holders.unreadable) +
                                   " processes may not be looked at; root sees who holds the device");

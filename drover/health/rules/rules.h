@@ -60,8 +60,11 @@ void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vecto
 void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);   // R5 to R8
 void judge_host(const Report& report, const Thresholds& limits, std::vector<Finding>& findings);
 
-/// Who has this GPU's device file open and is not in the driver's list; the vendor's own daemons are left out.
-std::vector<int> unlisted_holders(const Scene& scene, const GpuSample& gpu);
+/// Who has this GPU's device file open and is not in the driver's list; the vendor's own daemons are left out. nullopt:
+/// the driver does not tell the number of the device.
+std::optional<std::vector<int>> unlisted_holders(const Scene& scene, const GpuSample& gpu);
+/// Says that they are not known, and how to find them.
+void explain_unknown_holders(const Scene& scene, const GpuSample& gpu, Finding& finding);
 
 /// A finding about a process, or about a GPU, with who and what filled in.
 Finding about(const Scene& scene, Rule rule, const Subject& subject, const char* verdict);

@@ -103,16 +103,19 @@ void judge_defunct(const Scene& scene, const Subject& subject, std::vector<Findi
 }
 
 void name_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
-  const std::vector<int> pids = unlisted_holders(scene, gpu);
-  const bool all_seen = scene.holders.done && scene.holders.unreadable == 0;
-  if (!pids.empty()) {
+  const auto pids = unlisted_holders(scene, gpu);
+  const bool all_seen = pids && scene.holders.done && scene.holders.unreadable == 0;
+  const bool named = pids && !pids->empty();
+  if (!pids) {
+    explain_unknown_holders(scene, gpu, finding);
+  } else if (named) {
     std::string names;
-    for (const int pid : pids) names += (names.empty() ? "" : ", ") + name_of(scene.last.host, pid);
+    for (const int pid : *pids) names += (names.empty() ? "" : ", ") + name_of(scene.last.host, pid);
     finding.because.push_back("these still have the device open: " + names);
     finding.action.emplace_back(
         "ask the owner of the holders first: often data workers that outlived their job, and still hold its memory");
-    advise_evidence(finding, pids.front(), false);
-    advise_ending(finding, 0, pids);
+    advise_evidence(finding, pids->front(), false);
+    advise_ending(finding, 0, *pids);
   } else if (all_seen) {
     finding.because.emplace_back("nobody has the device open: the driver leaked it");
     finding.action.push_back("drain the GPU, then reset it (" + how_to_reset(&gpu) + ", as root) or reload the driver");
@@ -121,7 +124,7 @@ void name_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
                                   " processes may not be looked at: one of them may be the holder");
     finding.action.emplace_back("run it as root, to see who has the device open");
   }
-  finding.confidence = !pids.empty() || all_seen ? Confidence::kHigh : Confidence::kMedium;
+  finding.confidence = named || all_seen ? Confidence::kHigh : Confidence::kMedium;
 }
 
 /// The driver lists a process that is not there.

@@ -163,6 +163,15 @@ gpu 0 power=70
 proc 100 name=bash
 on 0 4000 vram=30
 )"},
+    {"orphan-unknown-device", R"(
+title The driver lists a process that is gone, and does not tell which device file is the GPU's
+window 10
+expect R4 warning 4000
+gpu 0 power=70 code.minor=3
+proc 100 name=bash
+proc 5001 ppid=1 name=pt_data_worker cmd="python train.py" open=0
+on 0 4000 vram=30
+)"},
     {"orphan-data-workers", R"(
 title Data workers of a dead rank, now children of init, keep its memory
 window 10
