@@ -50,6 +50,14 @@ TEST(Driver, TellsGpusAndTheirProcesses) {
   EXPECT_EQ(driver.gpus[1].rows[1].uses, kUsesGraphics);
 }
 
+TEST(Driver, IsAskedForTheLastSecondAfterTheClockWasSetBack) {
+  constexpr std::uint64_t kNow = 1'700'000'000'000'000, kSecond = 1'000'000;
+  EXPECT_EQ(nvml::ask_activity_since(0, kNow), kNow - kSecond);
+  EXPECT_EQ(nvml::ask_activity_since(kNow - 5 * kSecond, kNow), kNow - 5 * kSecond);
+  EXPECT_EQ(nvml::ask_activity_since(kNow, kNow - 3600 * kSecond), kNow - 3601 * kSecond) << "set back by an hour";
+  EXPECT_EQ(nvml::ask_activity_since(kNow, 5), 0U);
+}
+
 class RowSizes : public testing::TestWithParam<const char*> {};
 
 TEST_P(RowSizes, RowsOfAnySizeAreReadRight) {

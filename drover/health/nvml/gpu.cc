@@ -72,6 +72,12 @@ std::uint64_t unix_time_us() {
 
 }  // namespace
 
+std::uint64_t ask_activity_since(std::uint64_t last_seen_us, std::uint64_t now_us) noexcept {
+  constexpr std::uint64_t kSecond = 1'000'000;
+  if (last_seen_us != 0 && last_seen_us <= now_us) return last_seen_us;
+  return now_us - std::min(now_us, kSecond);  // 0 would give a long average
+}
+
 GpuSample Gpu::sample() {
   GpuSample sample;
   sample.index = static_cast<int>(index_);
@@ -208,7 +214,7 @@ void Gpu::read_fields(GpuSample& sample) const {
 }
 
 void Gpu::read_activity(GpuSample& sample) {
-  if (last_seen_us_ == 0) last_seen_us_ = unix_time_us() - 1'000'000;  // 0 would give a long average
+  last_seen_us_ = ask_activity_since(last_seen_us_, unix_time_us());
   std::vector<ProcessActivity> rows(256);
   int code = kInsufficientSize;
   auto count = static_cast<unsigned>(rows.size());

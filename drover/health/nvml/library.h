@@ -52,6 +52,11 @@ class Library {
   os::DynamicLibrary library_;
 };
 
+/// From when on the driver is asked what processes did, in microseconds of the wall clock: since the newest row that
+/// was seen (`last_seen_us`; 0: none was), or for the last second when that lies in the future, as the clock was set
+/// back (the driver would have nothing newer until the clock has caught up). Pure.
+std::uint64_t ask_activity_since(std::uint64_t last_seen_us, std::uint64_t now_us) noexcept;
+
 /// One GPU. One thread at a time; several GPUs may be asked concurrently. `library` must outlive it.
 class Gpu {
  public:
