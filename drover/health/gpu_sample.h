@@ -89,7 +89,7 @@ struct GpuActivityRow {
 /// An Xid in the kernel's log.
 struct LoggedXid {
   std::uint64_t xid = 0;
-  double at = 0;    ///< seconds since boot
+  double at = 0;    ///< seconds since boot, by the clock of the samples
   std::string bus;  ///< "0000:3b:00"
   int pid = 0;      ///< 0: not told
   std::string name;

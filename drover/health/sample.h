@@ -40,7 +40,7 @@ struct DriverSample {
 struct ProcessBrief {
   int pid = 0, parent = 0, group = 0, session = 0, threads = 0;
   char state = '?';
-  std::uint64_t start_ticks = 0;  ///< since boot
+  std::uint64_t start_ticks = 0;  ///< since boot, time of suspension included
   std::uint64_t cpu_ticks = 0;
   std::string name;
 };
@@ -101,7 +101,7 @@ struct HostSample {
 };
 
 struct Sample {
-  double at = 0;  ///< seconds since boot (CLOCK_MONOTONIC), so that two programs agree
+  double at = 0;  ///< seconds since boot (CLOCK_BOOTTIME, as start_ticks are), so that two programs agree
   HostSample host;
   DriverSample driver;
 };

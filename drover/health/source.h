@@ -17,7 +17,7 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  /// Seconds since boot.
+  /// Seconds since boot, those included in which the machine was suspended.
   virtual double now() = 0;
   /// Comes back at `until` (of now()).
   virtual void wait(double until) = 0;

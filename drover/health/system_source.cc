@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <system_error>
-#include <thread>
 
 #include "drover/health/drm/probe_client.h"
 #include "drover/health/nvml/client.h"
@@ -20,8 +19,6 @@
 
 namespace drover::inline v1::health {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Processes in these states are described in any case, but not more than so many.
 constexpr std::size_t kMostSuspects = 256;
@@ -41,12 +38,11 @@ class SystemSource : public Source {
 
   double now() override {
     if (options_.now) return options_.now();
-    return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+    return os::seconds_since_boot();
   }
   void wait(double until) override {
     if (options_.wait) return options_.wait(until);
-    const std::chrono::duration<double> time(until);
-    std::this_thread::sleep_until(Clock::time_point(std::chrono::duration_cast<Clock::duration>(time)));
+    os::wait_since_boot(until);
   }
 
   Sample sample(const std::set<int>& watched, bool threads) override;
@@ -99,7 +95,8 @@ Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
   const auto hangs = begin_others(sample);
   sample.driver = asked ? driver_->finish() : *fixed_;
   std::vector<GpuSample> others = finish_others(hangs);
-  if (pci_.count > 0 || !sample.driver.gpus.empty()) log_.fill(sample.driver);
+  if (pci_.count > 0 || !sample.driver.gpus.empty())
+    log_.fill(sample.driver, options_.now ? 0 : os::seconds_suspended());
   add_other_gpus(sample, std::move(others));
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
   return sample;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -208,6 +209,36 @@ Existence process_existence(int pid) noexcept {
 double clock_ticks() noexcept {
   static const long ticks = ::sysconf(_SC_CLK_TCK);
   return ticks > 0 ? static_cast<double>(ticks) : 100.0;
+}
+
+namespace {
+
+double seconds_of(clockid_t clock) noexcept {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
+
+double seconds_since_boot() noexcept { return seconds_of(CLOCK_BOOTTIME); }
+
+double seconds_suspended() noexcept {
+  const double awake = seconds_of(CLOCK_MONOTONIC);
+  return std::max(0.0, seconds_of(CLOCK_BOOTTIME) - awake);
+}
+
+void wait_since_boot(double until) {
+  timespec time{};
+  time.tv_sec = static_cast<time_t>(until);
+  time.tv_nsec = static_cast<long>(1e9 * (until - static_cast<double>(time.tv_sec)));
+  int error = 0;
+  do error = ::clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &time, nullptr);
+  while (error == EINTR);
+  if (error == 0) return;
+  // A system that cannot wait by this clock.
+  for (double left = until; (left = until - seconds_since_boot()) > 0;)
+    std::this_thread::sleep_for(std::chrono::duration<double>(left));
 }
 
 std::string user_name(std::uint32_t uid, const std::string& root, double limit_s) {

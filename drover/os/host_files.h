@@ -67,6 +67,14 @@ Existence process_existence(int pid) noexcept;
 /// Ticks of /proc/PID/stat in a second.
 double clock_ticks() noexcept;
 
+/// Seconds since boot, those included in which the machine was suspended: the start times of processes count so.
+double seconds_since_boot() noexcept;
+/// How much of that the machine was suspended: by so much is behind what counts awake time, as the kernel's log does.
+double seconds_suspended() noexcept;
+/// Comes back when seconds_since_boot() has reached `until`, also when that happens while the machine is suspended.
+/// Thread-safe.
+void wait_since_boot(double until);
+
 /// The name of a user. /etc/passwd under `root` is looked at first; users who are not in it are asked for from the
 /// system's directory service, which can hang, so for at most `limit_s` seconds, and not at all with a `root`.
 /// Empty when nobody knows. Thread-safe.

@@ -181,6 +181,19 @@ class Inspect(unittest.TestCase):
         self.assertGreaterEqual(time.monotonic() - begin, 0.6)
         self.assertEqual((report["once"], report["samples"]), (False, 4))
 
+    def test_ages_count_the_time_of_suspension(self):
+        """A time namespace has a boot clock that is ahead of the monotonic one, as after a suspension."""
+        ahead = ["unshare", "--user", "--map-root-user", "--time", "--boottime", "1000000", "--fork"]
+        if shutil.which("unshare") is None or subprocess.run([*ahead, "true"], capture_output=True, timeout=60).returncode != 0:
+            self.skipTest("no time namespaces here")
+        environment = with_driver("gpu 0\non 0 1 vram=3\n", self.folder)
+        before = time.clock_gettime(time.CLOCK_BOOTTIME)
+        result = subprocess.run([*ahead, driver.program, "inspect", "--json", "--window", "0.4s"], env=environment, capture_output=True,
+                                text=True, timeout=60)
+        process = json.loads(result.stdout)["gpus"][0]["processes"][0]
+        age = process["age_s"] + process["start_ticks"] / 100 - 1000000
+        self.assertAlmostEqual(age, before, delta=60)
+
     def test_history_that_cannot_be_written(self):
         result = inspect("--history", "/nonexistent/folder/h", "--check")
         self.assertEqual(result.returncode, 3)

@@ -87,6 +87,18 @@ TEST(XidLog, GivesEachGpuItsOwnAndGoesOnWithWhatIsNew) {
   EXPECT_EQ(driver.log_problem, "");
 }
 
+TEST(XidLog, ItsClockStandsStillWhileTheMachineIsSuspended) {
+  Machine machine;
+  machine.write("/dev/kmsg", "4,9,7300000000,-;NVRM: Xid (PCI:0000:01:00): 31\n");
+  XidLog log(machine.root());
+  for (const double suspended : {0.0, 100.0, 150.0}) {
+    DriverSample driver = two_gpus();
+    log.fill(driver, suspended);
+    ASSERT_EQ(driver.gpus[0].logged.size(), 1U);
+    EXPECT_DOUBLE_EQ(driver.gpus[0].logged[0].at, 7300 + suspended);
+  }
+}
+
 TEST(XidLog, OneThatCannotBeReadIsAReasonAndNoError) {
   Machine machine;
   DriverSample driver = two_gpus();

@@ -82,7 +82,7 @@ bool same_bus(std::string_view a, std::string_view b) {
   return one && other && *one == *other;
 }
 
-void XidLog::fill(DriverSample& driver) {
+void XidLog::fill(DriverSample& driver, double suspended) {
   if (!log_) log_.emplace(path_);
   text_.clear();
   const os::Access access = log_->read_new(text_);
@@ -96,7 +96,9 @@ void XidLog::fill(DriverSample& driver) {
   for (const LoggedXid& xid : seen_) {
     const auto at = std::find_if(driver.gpus.begin(), driver.gpus.end(),
                                  [&](const GpuSample& gpu) { return same_bus(gpu.bus, xid.bus); });
-    (at != driver.gpus.end() ? at->logged : driver.logged_elsewhere).push_back(xid);
+    std::vector<LoggedXid>& logged = at != driver.gpus.end() ? at->logged : driver.logged_elsewhere;
+    logged.push_back(xid);
+    logged.back().at += suspended;
   }
 }
 

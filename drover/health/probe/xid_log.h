@@ -27,8 +27,9 @@ class XidLog {
   explicit XidLog(std::string root) : path_(std::move(root) + "/dev/kmsg") {}
 
   /// Reads what is new, and gives all that came so far to the GPUs of `driver` by their bus; those of GPUs that the
-  /// driver does not list go to `driver.logged_elsewhere`. Why it could not is in `driver.log_problem`.
-  void fill(DriverSample& driver);
+  /// driver does not list go to `driver.logged_elsewhere`. Why it could not is in `driver.log_problem`. `suspended`: by
+  /// how much the log's clock, which stops while the machine is suspended, is behind that of the samples.
+  void fill(DriverSample& driver, double suspended = 0);
 
  private:
   const std::string path_;
