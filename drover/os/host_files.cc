@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -15,7 +14,6 @@
 #include <chrono>
 #include <climits>
 #include <cstdlib>
-#include <future>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -23,6 +21,7 @@
 #include "drover/base/errors.h"
 #include "drover/os/fault_point.h"
 #include "drover/os/file_system.h"
+#include "drover/os/user_directory.h"
 
 namespace drover::inline v1::os {
 namespace {
@@ -68,14 +67,6 @@ std::string name_in_passwd(std::uint32_t uid, std::string_view passwd) {
     if (parse_number(number) == uid) return std::string(line.substr(0, first));
   }
   return {};
-}
-
-std::string name_in_service(std::uint32_t uid) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::vector<char> buffer(16U << 10U);
-  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) return {};
-  return found->pw_name == nullptr ? std::string() : std::string(found->pw_name);
 }
 
 bool is_pid(std::string_view name) {
@@ -245,16 +236,8 @@ std::string user_name(std::uint32_t uid, const std::string& root, double limit_s
   const auto passwd = read_small_file(root + "/etc/passwd", 8U << 20U);
   std::string name = name_in_passwd(uid, passwd.value_or(std::string()));
   if (!name.empty() || !root.empty()) return name;
-  // A thread that nobody waits for: when the service hangs, it ends with the process.
-  const auto promise = std::make_shared<std::promise<std::string>>();
-  std::future<std::string> answer = promise->get_future();
-  try {
-    std::thread([promise, uid] { promise->set_value(name_in_service(uid)); }).detach();
-  } catch (const std::system_error&) {
-    return {};
-  }
-  if (answer.wait_for(std::chrono::duration<double>(limit_s)) != std::future_status::ready) return {};
-  return answer.get();
+  static UserDirectory directory;
+  return directory.name(uid, limit_s);
 }
 
 std::uint32_t current_user() noexcept { return ::geteuid(); }

@@ -76,8 +76,8 @@ double seconds_suspended() noexcept;
 void wait_since_boot(double until);
 
 /// The name of a user. /etc/passwd under `root` is looked at first; users who are not in it are asked for from the
-/// system's directory service, which can hang, so for at most `limit_s` seconds, and not at all with a `root`.
-/// Empty when nobody knows. Thread-safe.
+/// system's directory service, which can hang, so for at most `limit_s` seconds, and for a minute after that nobody is
+/// asked for; not at all with a `root`. Empty when nobody knows. Thread-safe.
 std::string user_name(std::uint32_t uid, const std::string& root, double limit_s = 0.5);
 
 std::uint32_t current_user() noexcept;
@@ -88,8 +88,8 @@ std::string host_name();
 /// link.
 void check_replaceable(const std::string& path);
 /// The content of a file that this program wrote in an earlier run, at most `max_bytes`; nullopt when there is none, or
-/// it may not be read. Throws InvalidArgument as above, and when another user owns it: what it says may be a lie. Throws
-/// std::system_error for an I/O error. Never waits.
+/// it may not be read. Throws InvalidArgument as above, and when another user owns it: what it says may be a lie.
+/// Throws std::system_error for an I/O error. Never waits.
 std::optional<std::string> read_own_file(const std::string& path, std::size_t max_bytes);
 /// Replaces the content of `path` in one step: written to `path`.new, with mode 0600, and renamed over it. A process
 /// that is killed leaves the old content, and at most that one file beside it, which the next call uses. False, and
