@@ -16,12 +16,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kMostNumber = 1e18, kMostShare = 1000;
+constexpr double kMostNumber = 1e18, kMostShare = 1000, kMostCpus = 65'536;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60U;
 
 bool is_share(std::string_view name) {
   static constexpr std::array<std::string_view, 5> kMarks = {"_share", "busy", "iowait", "steal", "throttled"};
   return std::any_of(kMarks.begin(), kMarks.end(), [&](std::string_view mark) { return name.find(mark) != name.npos; });
+}
+/// A share of CPU time is of one core: a process may keep all cores busy.
+double most_of(std::string_view name) {
+  return name == "cpu_share" ? kMostCpus : is_share(name) ? kMostShare : kMostNumber;
 }
 bool may_be_negative(std::string_view name) {
   return name.substr(0, 13) == "temperature_c" || name.substr(0, 9) == "unix_time";
@@ -70,8 +74,7 @@ class Object {
   double real_of(const Json& value, const char* name) const {
     if (!value.is_number()) fail(name, "is no number");
     const auto number = value.get<double>();
-    if (!std::isfinite(number) || std::fabs(number) > (is_share(name) ? kMostShare : kMostNumber))
-      fail(name, "is too large");
+    if (!std::isfinite(number) || std::fabs(number) > most_of(name)) fail(name, "is too large");
     if (number < 0 && !may_be_negative(name)) fail(name, "is less than 0");
     return number;
   }

@@ -96,6 +96,8 @@ TEST(ReadReport, NumbersOutOfRangeAreRefused) {
   EXPECT_NE(problem("power_w", "-1").find("gpus[0].power_w is less than 0"), std::string::npos);
   EXPECT_NE(problem("window_s", "-0.5").find("window_s is less than 0"), std::string::npos);
   EXPECT_NE(problem("cores_share", "1001").find("cores_share is too large"), std::string::npos);
+  EXPECT_EQ(problem("cpu_share", "2048.5"), "") << "of one core: the machine has many";
+  EXPECT_NE(problem("cpu_share", "65537").find("cpu_share is too large"), std::string::npos);
   EXPECT_NE(problem("busy", "1e9").find("cpu.busy is too large"), std::string::npos);
   EXPECT_NE(problem("memory_total_bytes", "1152921504606846977").find("memory_total_bytes is too large"),
             std::string::npos);
