@@ -58,7 +58,8 @@ constexpr std::array<LimitInfo, static_cast<std::size_t>(kCount)> kTable = {{
     {kR9Samples, "r9.samples", 3, kNumber, "R9: in so many samples"},
     {kMemoryPressure, "memory.pressure", 0.10, kShare, "host: all tasks waiting for memory, over a minute"},
     {kMemoryLeft, "memory.left", 0.02, kShare, "host: memory available, of all or of the limit"},
-    {kThrottled, "cpu.throttled", 0.25, kShare, "host: periods of the cgroup's CPU quota in which it was used up, of all"},
+    {kThrottled, "cpu.throttled", 0.25, kShare,
+     "host: periods of the cgroup's CPU quota in which it was used up, of all"},
 }};
 
 constexpr bool in_order() {
@@ -104,6 +105,22 @@ double factor_of(std::string_view suffix, LimitUnit unit, std::string_view whole
       break;
   }
   return factor_of(suffix, kNumbers, whole);
+}
+
+/// More means nothing, and would not fit where whole numbers are made of it.
+double most_of(LimitUnit unit) {
+  switch (unit) {
+    case kSeconds:
+      return 36'500 * 24 * kHour;
+    case kBytes:
+    case kBytesPerSecond:
+      return 1024 * 1024 * 1024 * kGiB;
+    case kShare:
+      return 1000;
+    case kNumber:
+      break;
+  }
+  return 1e6;
 }
 
 std::string format(const char* pattern, double value) {
@@ -157,7 +174,12 @@ void Thresholds::set(std::string_view assignment) {
     for (const LimitInfo& info : kTable) names += std::string(names.empty() ? "" : ", ") + info.name;
     throw InvalidArgument("'" + std::string(assignment) + "' is no threshold; write NAME=VALUE with one of: " + names);
   }
-  set(found->limit, parse_quantity(assignment.substr(equals + 1), found->unit));
+  const double value = parse_quantity(assignment.substr(equals + 1), found->unit), most = most_of(found->unit);
+  if (value > most) {
+    throw InvalidArgument("'" + std::string(assignment) + "' is too much: " + found->name + " may be from 0 to " +
+                          value_text(most, found->unit));
+  }
+  set(found->limit, value);
 }
 
 std::string Thresholds::text(Limit limit) const {

@@ -69,7 +69,8 @@ class Thresholds {
   double operator[](Limit limit) const noexcept { return values_[static_cast<std::size_t>(limit)]; }
   void set(Limit limit, double value) noexcept { values_[static_cast<std::size_t>(limit)] = value; }
 
-  /// Takes `r8.warn=30m`. Throws InvalidArgument, with the names that there are, when it cannot mean anything.
+  /// Takes `r8.warn=30m`. Throws InvalidArgument, with the names that there are or the largest value, when it cannot
+  /// mean anything: at most 36,500 days, 2^60 bytes, 100,000 % or 1,000,000.
   void set(std::string_view assignment);
 
   /// "r8.warn=1h", as it is in force; `set` takes it back.

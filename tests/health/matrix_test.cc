@@ -130,6 +130,26 @@ TEST(Matrix, ThresholdsCanBeMoved) {
   EXPECT_THROW(play(find("idle-job"), {"r8.warm=3h"}), drover::InvalidArgument);
 }
 
+TEST(Thresholds, HaveALargestValue) {
+  Thresholds limits;
+  for (const char* const text : {"r8.warn=1e12", "r8.warn=36501d", "clear=1e18", "confirm=1000001", "r8.share=1001",
+                                 "r8.vram=1152921504606846977000", "r6.pcie=1e30"}) {
+    try {
+      limits.set(text);
+      ADD_FAILURE() << text;
+    } catch (const drover::InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find("from 0 to "), std::string::npos) << error.what();
+    }
+  }
+  for (const LimitInfo& info : Thresholds::table()) EXPECT_NO_THROW(limits.set(limits.text(info.limit))) << info.name;
+  for (const char* const text : {"r8.warn=36500d", "r5.hold=36500d", "clear=1000000", "confirm=1000000"}) limits.set(text);
+  for (const Situation& situation : situations()) {
+    for (const Finding& finding : play(Scenario::parse(situation.name, situation.text), {"r8.warn=36500d"}).findings) {
+      for (const std::string& text : finding.not_because) EXPECT_EQ(text.find("--window -"), text.npos) << text;
+    }
+  }
+}
+
 TEST(Scenario, MistakesAreNamedWithTheirLine) {
   for (const char* const text : {"gpu", "gpu x", "proc 1 cpu", "on 0", "at 5 nothing 3", "window abc", "house 1 a=b"}) {
     try {

@@ -182,8 +182,9 @@ void describe_spinning(const JobView& view, Finding& finding) {
       "its GPU is " + percent_text(0.01 * view.spins_on->hold->cores.mean) + " busy, its memory only " +
       percent_text(gpu[Metric::kUtilMemory].number(0.01).value_or(0)) + ", for " + duration_text(view.spinning));
   const double limit = gpu[Metric::kPowerLimitMilliwatts].number(1e-3).value_or(0);
-  finding.because.push_back("it draws " + std::to_string(static_cast<int>(power.mean)) + " W of " +
-                            std::to_string(static_cast<int>(limit)) + " W, evenly; PCIe moves " +
+  // The mean may come from the history, and be any number.
+  const auto watts = [](double value) { return std::to_string(static_cast<int>(std::clamp(value, 0.0, 1e6))) + " W"; };
+  finding.because.push_back("it draws " + watts(power.mean) + " of " + watts(limit) + ", evenly; PCIe moves " +
                             bytes_text(1e3 * (gpu[Metric::kPcieSendKilobytes].number().value_or(0) +
                                               gpu[Metric::kPcieReceiveKilobytes].number().value_or(0))) +
                             " a second");
