@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <optional>
 
+#include "drover/health/engine.h"
 #include "drover/health/probe/host_probe.h"
 #include "drover/health/probe/process_probe.h"
 #include "drover/health/rules/rules.h"
@@ -181,6 +183,18 @@ TEST(Load, OfVersion1IsToldByTwoControllers) {
   fill_load(cpu, first, read_cpu_times(machine.root()), 1, machine.root());
   EXPECT_DOUBLE_EQ(*cpu.throttled, 0.5);
   EXPECT_DOUBLE_EQ(*cpu.cgroup_busy, 0.25);
+}
+
+TEST(Host, ThatHasNoProcIsNotWell) {
+  ::setenv("LD_LIBRARY_PATH", "/nonexistent", 1);  // no driver either
+  Machine machine;
+  const auto source = system_source({.root = machine.root()});
+  const Report report = run_inspection(*source, Thresholds(), {.window_s = 0, .interval_s = 0, .history = {}});
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].verdict, "CANNOT SEE THE MACHINE");
+  EXPECT_EQ(report.exit_code(), 3);
+  EXPECT_NE(report.verdict().find("UNKNOWN: "), std::string::npos) << report.verdict();
+  EXPECT_NE(report.verdict().find("/proc"), std::string::npos) << report.verdict();
 }
 
 TEST(Load, AQuotaIsJudgedOverAWindowOnly) {

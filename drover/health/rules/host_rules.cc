@@ -23,6 +23,19 @@ double share_left(std::uint64_t left, std::uint64_t whole) {
   return whole == 0 ? 1 : static_cast<double>(left) / static_cast<double>(whole);
 }
 
+/// A look finds at least itself, and some memory: where it does not, there is nothing that could be found wrong.
+void judge_sight(const Report& report, std::vector<Finding>& findings) {
+  if (report.processes > 0 || report.memory.total > 0) return;
+  Finding finding;
+  finding.rule = Rule::kG0;
+  finding.severity = Severity::kUnknown;
+  finding.verdict = "CANNOT SEE THE MACHINE";
+  finding.because.emplace_back("there is no /proc here, or it may not be read: no process and no memory was found");
+  finding.not_because.emplace_back("whether any process is stuck or idle, and whether memory is short, is not known");
+  finding.action.emplace_back("mount it (mount -t proc proc /proc), or give --root a folder that has one");
+  findings.push_back(std::move(finding));
+}
+
 /// A single look sees two periods or so, of which one alone would be half of the time.
 void judge_quota(const Report& report, const Thresholds& limits, std::vector<Finding>& findings) {
   if (!report.cpu.throttled || *report.cpu.throttled <= limits[kThrottled]) return;
@@ -43,6 +56,7 @@ void judge_quota(const Report& report, const Thresholds& limits, std::vector<Fin
 
 void judge_host(const Report& report, const Thresholds& limits, std::vector<Finding>& findings) {
   const MemoryReport& memory = report.memory;
+  judge_sight(report, findings);
   if (memory.pressure && (*memory.pressure).full60 > limits[kMemoryPressure]) {
     Finding finding =
         warning("MEMORY PRESSURE",
