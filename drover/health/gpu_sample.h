@@ -49,7 +49,6 @@ enum class Metric {
   kClockReasons,
   kPcieSendKilobytes,  ///< a second
   kPcieReceiveKilobytes,
-  kPcieReplays,
   kNvlinkSendKib,
   kNvlinkReceiveKib,
   kEccUncorrected,
@@ -116,7 +115,6 @@ struct GpuSample {
   std::vector<std::uint64_t> xids;     ///< that arrived since the last look
   std::vector<LoggedXid> logged;       ///< in the kernel's log, all since boot
   std::uint32_t junk_rows = 0;         ///< rows of the driver that made no sense
-  std::uint32_t row_bytes = 0;         ///< size of the driver's rows, 0: not known
   int unseen = 0;                      ///< processes that may be on it too, and may not be looked at
   std::string stuck_in;                ///< the call that did not come back; all else is as it was before, or empty
 

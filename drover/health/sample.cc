@@ -40,19 +40,31 @@ std::string Reading::why() const {
 }
 
 const char* metric_name(Metric metric) noexcept {
-  static constexpr std::array<const char*, kMetrics> kNames = {"memory_total_bytes",     "memory_used_bytes",
-                                                               "memory_reserved_bytes",  "util_cores_percent",
-                                                               "util_memory_percent",    "power_mw",
-                                                               "power_limit_mw",         "energy_mj",
-                                                               "temperature_c",          "clock_cores_mhz",
-                                                               "clock_memory_mhz",       "clock_reasons",
-                                                               "pcie_send_kbs",          "pcie_receive_kbs",
-                                                               "pcie_replays",           "nvlink_send_kib",
-                                                               "nvlink_receive_kib",     "ecc_uncorrected",
-                                                               "remap_pending",          "remap_failed",
-                                                               "recovery_action",        "mig",
-                                                               "occupancy_percent",      "tensor_percent",
-                                                               "memory_traffic_percent", "minor"};
+  static constexpr std::array<const char*, kMetrics> kNames = {"memory_total_bytes",
+                                                               "memory_used_bytes",
+                                                               "memory_reserved_bytes",
+                                                               "util_cores_percent",
+                                                               "util_memory_percent",
+                                                               "power_mw",
+                                                               "power_limit_mw",
+                                                               "energy_mj",
+                                                               "temperature_c",
+                                                               "clock_cores_mhz",
+                                                               "clock_memory_mhz",
+                                                               "clock_reasons",
+                                                               "pcie_send_kbs",
+                                                               "pcie_receive_kbs",
+                                                               "nvlink_send_kib",
+                                                               "nvlink_receive_kib",
+                                                               "ecc_uncorrected",
+                                                               "remap_pending",
+                                                               "remap_failed",
+                                                               "recovery_action",
+                                                               "mig",
+                                                               "occupancy_percent",
+                                                               "tensor_percent",
+                                                               "memory_traffic_percent",
+                                                               "minor"};
   return kNames[static_cast<std::size_t>(metric)];
 }
 

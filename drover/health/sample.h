@@ -45,6 +45,8 @@ struct ProcessBrief {
   std::string name;
 };
 
+inline constexpr int kMostThreads = 1024;  ///< of one process: more are not looked at
+
 struct ThreadSample {
   int tid = 0;
   char state = '?';
@@ -63,16 +65,14 @@ struct ProcessDetail {
   int tracer = 0;
   int inner_pid = 0;  ///< in the innermost pid namespace, when that is another one
   std::optional<std::uint64_t> io_bytes;
-  std::vector<ThreadSample> threads;
-  bool threads_cut = false;
-  std::optional<bool> listens;  ///< on a TCP port
+  std::vector<ThreadSample> threads;  ///< at most kMostThreads; empty also when they were not to be looked at
+  std::optional<bool> listens;        ///< on a TCP port
 };
 
-/// Who has device files of GPUs open.
+/// Who has device files of GPUs open; without any number: a control file only (nvidiactl, nvidia-uvm, kfd).
 struct Holder {
   int pid = 0;
   std::vector<int> minors;
-  bool control_only = false;       ///< nvidiactl, nvidia-uvm or kfd, but no GPU
   std::vector<int> render_minors;  ///< of DRM's render nodes: AMD's and Intel's GPUs
 };
 struct HolderScan {

@@ -335,7 +335,8 @@ TEST(Holders, OfRenderNodesAreFound) {
   const HolderScan scan = ProcessProbe(machine.root()).find_holders(host);
   ASSERT_EQ(scan.holders.size(), 2U);
   EXPECT_EQ(scan.holders[0].render_minors, std::vector<int>{129});
-  EXPECT_TRUE(scan.holders[1].control_only);
+  EXPECT_EQ(scan.holders[1].pid, 600) << "a control file only";
+  EXPECT_TRUE(scan.holders[1].minors.empty() && scan.holders[1].render_minors.empty());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "drover/base/errors.h"
 #include "drover/health/engine.h"
@@ -115,6 +116,20 @@ TEST(Matrix, NoLeakIsClaimedWhereTheHoldersCannotBeTold) {
   }
 }
 
+TEST(Matrix, SleepIsSaidOfTheThreadsThatWereLookedAt) {
+  for (const auto& [name, told, confidence] :
+       {std::tuple{"blocked-after-work", " and all its threads slept for ", Confidence::kHigh},
+        std::tuple{"blocked-many-threads",
+                   " and the first 1024 of its 3000 threads, which are all that are looked at, slept ",
+                   Confidence::kMedium}}) {
+    const Report report = play(demo_scenario(name));
+    ASSERT_FALSE(report.findings.empty()) << name;
+    const Finding& finding = report.findings.front();
+    EXPECT_EQ(finding.confidence, confidence) << name;
+    EXPECT_NE(joined(finding.because).find(told), std::string::npos) << joined(finding.because);
+  }
+}
+
 TEST(Matrix, ThresholdsCanBeMoved) {
   const auto find = [](const char* name) {
     for (const Situation& one : situations()) {
@@ -142,7 +157,8 @@ TEST(Thresholds, HaveALargestValue) {
     }
   }
   for (const LimitInfo& info : Thresholds::table()) EXPECT_NO_THROW(limits.set(limits.text(info.limit))) << info.name;
-  for (const char* const text : {"r8.warn=36500d", "r5.hold=36500d", "clear=1000000", "confirm=1000000"}) limits.set(text);
+  for (const char* const text : {"r8.warn=36500d", "r5.hold=36500d", "clear=1000000", "confirm=1000000"})
+    limits.set(text);
   for (const Situation& situation : situations()) {
     for (const Finding& finding : play(Scenario::parse(situation.name, situation.text), {"r8.warn=36500d"}).findings) {
       for (const std::string& text : finding.not_because) EXPECT_EQ(text.find("--window -"), text.npos) << text;

@@ -149,7 +149,6 @@ void each_field(Archive& archive, Sample& sample, const One& one, const Many& ma
   many(archive, sample.instances);
   many(archive, sample.xids);
   one(archive, sample.junk_rows);
-  one(archive, sample.row_bytes);
   one(archive, sample.unseen);
   one(archive, sample.stuck_in);
 }

@@ -158,7 +158,6 @@ void Gpu::read_numbers(GpuSample& sample) const {
                                         {Metric::kClockMemoryMhz, "nvmlDeviceGetClockInfo", 2},
                                         {Metric::kPcieSendKilobytes, "nvmlDeviceGetPcieThroughput", 0},
                                         {Metric::kPcieReceiveKilobytes, "nvmlDeviceGetPcieThroughput", 1},
-                                        {Metric::kPcieReplays, "nvmlDeviceGetPcieReplayCounter", -1},
                                         {Metric::kMinor, "nvmlDeviceGetMinorNumber", -1}};
   for (const Wanted& wanted : kNumbers) {
     unsigned value = 0;

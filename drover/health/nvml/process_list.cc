@@ -86,7 +86,6 @@ int Gpu::read_list(GpuSample& sample, Device device, const char* const (&names)[
       code = library_->call(*current_, names[i], GetProcesses(), device, &count, static_cast<void*>(buffer.data()));
       if (code != kSuccess || count == 0) continue;
       const std::size_t stride = i == 0 ? newest_row_size(*library_, buffer, count) : kRowSizes[i];
-      sample.row_bytes = std::max(sample.row_bytes, static_cast<std::uint32_t>(stride));
       take_rows(sample, buffer, count, stride, use);
     }
   }

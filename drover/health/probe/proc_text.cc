@@ -126,10 +126,6 @@ StatusFields parse_status(std::string_view text) {
     }
     if (count < 2) fields.inner_pid = 0;
   }
-  if (auto rss = value_of(text, "VmRSS")) {
-    const auto kib = parse_number(take_word(*rss));
-    if (kib && *kib <= (kMost >> 10U)) fields.rss_bytes = *kib << 10U;
-  }
   return fields;
 }
 

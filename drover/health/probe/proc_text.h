@@ -23,14 +23,14 @@ struct StatusFields {
   bool kill_pending = false;         ///< bit 8 of SigPnd or ShdPnd: SIGKILL was sent
   int tracer = 0;
   int inner_pid = 0;  ///< the last of NSpid, when there are several
-  std::optional<std::uint64_t> rss_bytes;
 };
 StatusFields parse_status(std::string_view text);
 
 /// rchar + wchar of /proc/PID/io.
 std::optional<std::uint64_t> parse_io(std::string_view text);
 
-/// The variables of /proc/PID/environ whose names are in `wanted`; the first of equal ones. Values are cut at 256 bytes.
+/// The variables of /proc/PID/environ whose names are in `wanted`; the first of equal ones. Values are cut at 256
+/// bytes.
 std::map<std::string, std::string> parse_environ(std::string_view text, const std::vector<std::string>& wanted);
 
 /// /proc/PID/cmdline with blanks between the arguments, at most `most` bytes.

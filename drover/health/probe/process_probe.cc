@@ -11,7 +11,6 @@
 namespace drover::inline v1::health {
 namespace {
 
-constexpr std::size_t kMostThreads = 1024;    // of one process
 constexpr std::size_t kThreadsWithPlace = 8;  // of which the kernel function is read even when they are not in D
 constexpr std::size_t kMostDescriptors = 65'536;
 constexpr int kKeepFrom = 3;                             // lists: to keep files open pays from then on
@@ -36,15 +35,12 @@ std::optional<bool> listens(const os::HostFolder& folder) {
   return false;
 }
 
-std::vector<ThreadSample> read_threads(const os::HostFolder& folder, bool& cut) {
+std::vector<ThreadSample> read_threads(const os::HostFolder& folder) {
   std::vector<ThreadSample> threads;
   const os::HostFolder tasks(folder, "task");
   std::string text;
   for (const int tid : tasks.numbers()) {
-    if (threads.size() >= kMostThreads) {
-      cut = true;
-      break;
-    }
+    if (threads.size() >= kMostThreads) break;
     const std::string name = std::to_string(tid);
     ProcessBrief brief;
     if (tasks.read_record((name + "/stat").c_str(), text) != os::Access::kOk || !parse_stat(text, brief)) continue;
@@ -75,7 +71,7 @@ std::optional<Holder> holder_of(const os::HostFolder& proc, int pid, bool& unrea
   const auto names = descriptors.names(kMostDescriptors);
   unreadable = !names && descriptors.access() != os::Access::kGone;
   if (!names) return std::nullopt;
-  Holder holder{pid, {}, false, {}};
+  Holder holder{pid, {}, {}};
   bool control = false;
   for (const std::string& name : *names) {
     const std::string link = descriptors.link(name.c_str()).value_or(std::string());
@@ -86,7 +82,6 @@ std::optional<Holder> holder_of(const os::HostFolder& proc, int pid, bool& unrea
   }
   std::sort(holder.minors.begin(), holder.minors.end());
   const bool none = holder.minors.empty() && holder.render_minors.empty();
-  holder.control_only = control && none;
   if (none && !control) return std::nullopt;
   return holder;
 }
@@ -151,7 +146,7 @@ void ProcessProbe::read_state(ProcessDetail& detail, const os::HostFolder& folde
     detail.inner_pid = status.inner_pid;
   }
   if (folder.read_record("io", text_) == os::Access::kOk) detail.io_bytes = parse_io(text_);
-  if (threads) detail.threads = read_threads(folder, detail.threads_cut);
+  if (threads) detail.threads = read_threads(folder);
 }
 
 ProcessProbe::Described ProcessProbe::look_up(const ProcessBrief& brief, std::shared_ptr<const os::HostFolder> folder,

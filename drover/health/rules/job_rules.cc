@@ -221,6 +221,12 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
   return true;
 }
 
+std::string who_slept(const ProcessBrief& process) {
+  if (process.threads <= kMostThreads) return "all its threads slept";
+  return "the first " + std::to_string(kMostThreads) + " of its " + std::to_string(process.threads) +
+         " threads, which are all that are looked at, slept";
+}
+
 bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   const ProcessTrack* const track = view.subject.track;
   const Scene& scene = view.scene;
@@ -228,9 +234,10 @@ bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   if (!view.holds_idle || track == nullptr || !track->blocked.holds()) return false;
   Finding finding = about(scene, Rule::kR7, view.subject, "BLOCKED JOB");
   const double held = std::min(view.idle, track->blocked.length());
-  finding.because.push_back("nothing ran on its GPU and all its threads slept for " + duration_text(held));
-  name_silence(view, finding);
   const ProcessDetail* const detail = view.subject.detail;
+  finding.because.push_back("nothing ran on its GPU and " + who_slept(*view.subject.brief) + " for " +
+                            duration_text(held));
+  name_silence(view, finding);
   if (detail != nullptr && !detail->threads.empty() && !detail->threads.front().waits_in.empty()) {
     finding.because.push_back("its first thread waits in " + detail->threads.front().waits_in);
   }
@@ -240,7 +247,8 @@ bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   if (peer_spins) finding.because.emplace_back("other ranks of its job spin, and wait for this one: look here first");
   if (view.was_busy) finding.because.emplace_back("it was busy before");
   finding.not_because.emplace_back("stopped, debugged, a server, a notebook, or writing a checkpoint");
-  const bool sure = (view.was_busy || peer_spins) && track->io_known;
+  const bool all_seen = track->io_known && view.subject.brief->threads <= kMostThreads;
+  const bool sure = (view.was_busy || peer_spins) && all_seen;
   grade(scene, finding, held, scene.limits[kR7Hold], Severity::kWarning, sure ? Confidence::kHigh : Confidence::kMedium,
         view.idle_looks);
   finding.limits = {scene.limits.text(kR7Hold), scene.limits.text(kR7Cpu), scene.limits.text(kR7Io)};

@@ -98,7 +98,7 @@ gpu 0 code.power_mw=3 code.energy_mj=3 code.ecc_uncorrected=3 code.clock_reasons
 title One question ends with an unknown error (999), all else is well
 window 10
 expect none
-gpu 0 code.pcie_replays=999 code.temperature_c=999
+gpu 0 code.clock_memory_mhz=999 code.temperature_c=999
 )"},
     {"fault-none-hot", R"(
 title A busy GPU is slowed by heat: seen, no fault

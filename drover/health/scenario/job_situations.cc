@@ -276,6 +276,18 @@ at 500 gpu 0 power=62 pcie=0
 at 500 proc 4000 state=S cpu=0 io=0 wchan=pipe_read
 at 500 on 0 4000 sm=0 mem=0
 )"},
+    {"blocked-many-threads", R"(
+title A rank that was busy sleeps, and has more threads than are looked at
+window 1500
+expect R7 warning 4000
+gpu 0 power=300 pcie=500
+proc 100 name=torchrun cmd="torchrun train.py"
+proc 4000 ppid=100 cmd="python train.py" threads=3000 state=R cpu=1 io=1e6 env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+on 0 4000 vram=30 sm=90 mem=40
+at 500 gpu 0 power=62 pcie=0
+at 500 proc 4000 state=S cpu=0 io=0 wchan=pipe_read
+at 500 on 0 4000 sm=0 mem=0
+)"},
     {"blocked-small-memory", R"(
 title A blocked rank that holds too little to be called idle
 window 900

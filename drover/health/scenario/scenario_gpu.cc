@@ -195,7 +195,6 @@ void set_numbers(GpuSample& sample, const World& world, const Thing& gpu) {
   set(sample, gpu, Metric::kClockReasons, gpu.number("reasons", 0));
   set(sample, gpu, Metric::kPcieSendKilobytes, gpu.number("pcie") * 500);  // MB/s, both ways together
   set(sample, gpu, Metric::kPcieReceiveKilobytes, gpu.number("pcie") * 500);
-  set(sample, gpu, Metric::kPcieReplays, 0);
   const int links = gpu.has("nvlink") ? Reading::kOk : Reading::kNotSupported;
   set(sample, gpu, Metric::kNvlinkSendKib, 1000 + sum_of(gpu, "nvlink") * 1e6 / 2048, links);
   set(sample, gpu, Metric::kNvlinkReceiveKib, 1000 + sum_of(gpu, "nvlink") * 1e6 / 2048, links);

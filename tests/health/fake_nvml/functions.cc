@@ -215,10 +215,6 @@ FAKE nvmlDeviceGetCurrentClocksEventReasons(Device device, std::uint64_t* value)
   ENTER(index_of(device));
   return give(gpu(device)[Metric::kClockReasons], value);
 }
-FAKE nvmlDeviceGetPcieReplayCounter(Device device, unsigned* value) {
-  ENTER(index_of(device));
-  return give(gpu(device)[Metric::kPcieReplays], value);
-}
 FAKE nvmlDeviceGetTotalEccErrors(Device device, int, int, std::uint64_t* value) {
   ENTER(index_of(device));
   return give(gpu(device)[Metric::kEccUncorrected], value);
