@@ -87,7 +87,8 @@ struct ProcessReport {
   std::optional<std::uint64_t> start_ticks;
   char state = '?';  ///< as in ps; '-': it is not there
   std::optional<double> age_s;
-  std::optional<double> cpu_share;  ///< of one core, with all its descendants, over the interval
+  /// Of one core. On a GPU: with all its descendants, since the look before; of the busiest: its own, over the window.
+  std::optional<double> cpu_share;
   std::optional<int> rank, world_size;
   std::string job_group;  ///< equal for the ranks of one job on all nodes; empty: no rank, or nothing tells
 };

@@ -153,6 +153,35 @@ class Inspect(unittest.TestCase):
         environment = with_driver('gpu 0 name="a\\b\tc\x1b"\non 0 1 vram=3\n', self.folder)
         self.check_prometheus(inspect("--prometheus", env=environment).stdout)
 
+    def documented_metrics(self, merged):
+        """{metric: its labels in order} from the table of docs/inspect_schema.md."""
+        table = {}
+        for row in re.finditer(r"(?m)^\| `(drover_\w+)` \| ([^|]*) \|", schema):
+            labels = re.findall(r"(\(?)`(\w+)`", row[2])
+            self.assertNotIn(row[1], table)
+            table[row[1]] = [name for mark, name in labels if merged or not mark]
+        return table
+
+    def printed_metrics(self, text):
+        found = {}
+        for name, labels in re.findall(r"(?m)^(drover_\w+)(\{.*\})? \S+$", text):
+            labels = re.findall(r'[{,](\w+)="(?:[^"\\]|\\.)*"', labels)
+            self.assertEqual(found.setdefault(name, labels), labels)
+        return found
+
+    def test_metrics_are_those_of_the_documentation(self):
+        report = json.loads(inspect("--demo", "spinning-odd-rank-out", "--json").stdout)
+        report["cpu"]["throttled"] = 0.5  # a situation has no cgroup
+        path = pathlib.Path(self.folder) / "report.json"
+        path.write_text(json.dumps(report))
+        printed = self.printed_metrics(inspect("merge", str(path), "--prometheus").stdout)
+        self.assertEqual(printed, self.documented_metrics(merged=True))
+        documented = self.documented_metrics(merged=False)
+        for args in (["--demo", "spinning-odd-rank-out"], ["--demo", "gpu-lost"], []):
+            for name, labels in self.printed_metrics(inspect(*args, "--prometheus").stdout).items():
+                self.assertNotEqual(name, "drover_node_up")
+                self.assertEqual(labels, documented[name])
+
     def test_exit_codes_and_check(self):
         for demo, code, word in (("healthy-node", 0, "OK"), ("idle-job", 1, "WARNING"), ("gpu-lost", 2, "CRITICAL"), ("unknown-mig", 3, "UNKNOWN")):
             result = inspect("--demo", demo, "--check")
