@@ -61,7 +61,7 @@ PoolCore::PoolCore(const PoolOptions& options)
 PoolCore::~PoolCore() { close(); }
 
 void PoolCore::close() noexcept {
-  if (!service_->belongs_to_this_process()) return;  // the workers are not ours to stop
+  if (!belongs_to_this_process()) return;  // the workers are not ours to stop
   {
     const std::scoped_lock lock(mutex_);
     if (std::exchange(closed_, true)) return;
@@ -80,7 +80,16 @@ void PoolCore::close() noexcept {
   sweep();
 }
 
+void PoolCore::refuse_fork() {
+  throw Error("pools and processes belong to the process that made them; this is a fork of it");
+}
+
+bool PoolCore::usable() const noexcept {
+  return belongs_to_this_process() && os::pending_interrupt() == 0 && !failed_.load(std::memory_order_acquire);
+}
+
 void PoolCore::check_usable() const {
+  require_owner();
   if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
   if (!failed_.load(std::memory_order_acquire)) return;
   const std::scoped_lock lock(mutex_);
@@ -163,6 +172,7 @@ std::size_t PoolCore::open_job(const JobParameters& parameters) {
 }
 
 void PoolCore::close_job(std::size_t job) noexcept {
+  if (!belongs_to_this_process()) return;
   const std::scoped_lock lock(mutex_);
   header().active_jobs.fetch_and(~(std::uint64_t{1} << job), std::memory_order_seq_cst);
   jobs_in_use_ &= ~(std::uint64_t{1} << job);
@@ -215,6 +225,7 @@ void PoolCore::crew_failed(std::exception_ptr reason) noexcept {
 }
 
 PoolStats PoolCore::stats() {
+  require_owner();
   PoolStats stats;
   crew_.fill_stats(stats.workers);
   stats.queued = submits_.queued();

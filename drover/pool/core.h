@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "drover/os/fork_count.h"
 #include "drover/pool/crew.h"
 #include "drover/pool/submit_queue.h"
 #include "drover/pool/waiters.h"
@@ -62,10 +63,19 @@ class PoolCore final : public Crew::Listener {
   SubmitQueue& submits() noexcept { return submits_; }
   std::chrono::nanoseconds spin_budget() noexcept { return crew_.may_spin() ? kSpin : std::chrono::nanoseconds(0); }
 
+  /// False in a fork of the creating process. Whatever can be called there asks this first: nothing of a pool, which
+  /// goes on in the other process, may be written or waited for, and any of its mutexes may be locked for ever.
+  bool belongs_to_this_process() const noexcept { return os::forks() == forks_; }
+  /// Throws Error in a fork.
+  void require_owner() const {
+    if (!belongs_to_this_process()) refuse_fork();
+  }
   /// Grows with each death of a worker.
   std::uint64_t deaths() const noexcept { return deaths_.load(std::memory_order_acquire); }
-  /// Throws Interrupted when a signal came, or why there are no workers any more.
+  /// Throws Error in a fork, Interrupted when a signal came, or why there are no workers any more.
   void check_usable() const;
+  /// Whether check_usable would return.
+  bool usable() const noexcept;
   /// What a task fails with that a dead worker had.
   std::exception_ptr death_error(std::uint32_t incarnation, const std::string& task) const;
 
@@ -85,6 +95,7 @@ class PoolCore final : public Crew::Listener {
   PoolStats stats();
 
  private:
+  [[noreturn]] static void refuse_fork();
   void worker_died(const WorkerDeath& death) noexcept override;
   void crew_failed(std::exception_ptr reason) noexcept override;
   void tell_news() noexcept;
@@ -94,6 +105,7 @@ class PoolCore final : public Crew::Listener {
   void give_memory(std::size_t job, bool indexed);
   void count_chunks(PoolStats& stats);
 
+  const std::uint32_t forks_ = os::watch_forks();  ///< before this process
   const std::shared_ptr<worker::Service> service_;
   const Duration grace_;
   const wire::Kept kept_;  ///< what the initializer's arguments refer to

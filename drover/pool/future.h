@@ -30,12 +30,14 @@ class TaskHandle {
   }
 
   bool valid() const noexcept { return entry_ != nullptr; }
-  bool ready() const { return SubmitQueue::finished(entry()); }
+  bool ready() const { return SubmitQueue::finished(entry()) || !core_->usable(); }
   bool wait(const os::Deadline& deadline) const {
-    return SubmitQueue::finished(entry()) || core_->submits().wait(entry(), deadline);
+    SubmitEntry& task = entry();  // throws before the pool, which is not there then, is looked at
+    return core_->submits().wait(task, deadline);
   }
   bool cancel() const {
-    SubmitEntry& task = entry();  // throws before the pool, which is not there then, is looked at
+    SubmitEntry& task = entry();
+    core_->require_owner();
     return core_->submits().cancel(task);
   }
 
@@ -63,7 +65,8 @@ class TaskHandle {
 }  // namespace detail
 
 /// The result of a submitted task, once it is there. Move-only; one thread at a time, different futures from different
-/// threads. A dropped Future detaches: its task runs all the same, unless the pool ends before the task begins.
+/// threads. A dropped Future detaches: its task runs all the same, unless the pool ends before the task begins. In a
+/// fork of the process it can only be dropped, which does nothing there; all else throws Error.
 template <class R>
 class [[nodiscard]] Future {
  public:
@@ -88,7 +91,7 @@ class [[nodiscard]] Future {
     }
   }
 
-  /// Whether get would answer at once.
+  /// Whether get would answer at once: with the result, its error, or why nothing can come any more.
   bool ready() const { return task_.ready(); }
   void wait() const { task_.wait({}); }
   /// Waits at most so long; true when the result, or its error, is there.

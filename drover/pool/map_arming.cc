@@ -22,6 +22,7 @@ constexpr auto kFastRefill = 2ms;
 
 void MapJob::refill() {
   if (input_ended_ || closed_) return;
+  core_->require_owner();
   widen_window();
   if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);
   const std::uint32_t largest_chunk = chunk_size();

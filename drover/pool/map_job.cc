@@ -65,6 +65,7 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
 }
 
 void RetireMap::operator()(MapJob* map) const noexcept {
+  if (!map->core()->belongs_to_this_process()) return;  // it goes on in the other process: nothing of it may be touched
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the map must not be the last to hold it
   const std::shared_ptr<PoolCore> core = map->core();
   core->retire(std::unique_ptr<MapJob>(map));
@@ -82,6 +83,7 @@ MapJob::~MapJob() {
 }
 
 std::span<MapItem> MapJob::next() {
+  core_->require_owner();
   if (holds_given_) forget_given();
   batch_size_ = 0;
   if (rings_[ring_].worth_releasing()) rings_[ring_].release();
@@ -110,7 +112,8 @@ void MapJob::forget_given() noexcept {
 }
 
 void MapJob::discard(const Spill& spill) noexcept {
-  if (spill.length != 0) core_->segment().discard(spill.offset, os::round_to_page(spill.length));
+  if (spill.length != 0 && core_->belongs_to_this_process())
+    core_->segment().discard(spill.offset, os::round_to_page(spill.length));
 }
 
 bool MapJob::deliver_stored() {

@@ -29,7 +29,8 @@ class MapJob {
   MapJob& operator=(const MapJob&) = delete;
 
   /// The next results, at least one but at the end; valid until the next call. An item that failed comes alone. Throws
-  /// what the range of inputs threw, once all inputs before are delivered; Interrupted; why the pool has ended.
+  /// what the range of inputs threw, once all inputs before are delivered; Interrupted; why the pool has ended; Error
+  /// in a fork.
   std::span<MapItem> next();
   /// The consumer has done with so many of them.
   void count_delivered(std::uint64_t items) noexcept {
@@ -186,7 +187,8 @@ class MapJob {
   std::uint64_t delivered_at_wait_ = 0;
 };
 
-/// Owns a map; when it is let go, what is still running of it is the pool's to wait for.
+/// Owns a map; when it is let go, what is still running of it is the pool's to wait for. In a fork of the pool's
+/// process the map's memory is left as it is, never to be freed.
 struct RetireMap {
   void operator()(MapJob* map) const noexcept;
 };

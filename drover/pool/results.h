@@ -20,6 +20,8 @@ namespace drover::inline v1 {
 ///
 /// An item whose task failed throws at `*it`; `++it` goes on to the next. After a range-for that was left by an
 /// exception or by break, another one goes on behind the item that was looked at last.
+///
+/// In a fork of the process they can only be dropped, which does nothing there: the next step throws Error.
 template <class T>
 class [[nodiscard]] Results {
  public:
@@ -98,6 +100,7 @@ class [[nodiscard]] Results {
  private:
   void advance() {
     if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
+    map_->core()->require_owner();  // what a batch holds is memory that the other process gives back
     started_ = true;
     value_.reset();
     if (item_ != nullptr) {

@@ -137,8 +137,9 @@ bool SubmitQueue::finished(const SubmitEntry& entry) noexcept {
 }
 
 bool SubmitQueue::wait(SubmitEntry& entry, const os::Deadline& deadline) {
+  core_.require_owner();
   const auto done = [&entry] { return finished(entry); };
-  if (os::spin_until(core_.spin_budget(), done)) return true;
+  if (done() || os::spin_until(core_.spin_budget(), done)) return true;
   const Waiters::Sleeper sleeper(core_.waiters(), poke_word, &entry.word);
   for (;;) {
     std::uint32_t word = entry.word.fetch_or(state::kWaited, std::memory_order_acq_rel) | state::kWaited;
@@ -203,6 +204,7 @@ void SubmitQueue::free(SubmitEntry& entry) noexcept {
 }
 
 void SubmitQueue::detach(SubmitEntry& entry) noexcept {
+  if (!core_.belongs_to_this_process()) return;
   const std::uint32_t before = entry.word.fetch_or(state::kDetached, std::memory_order_acq_rel);
   // A finished one may be freed by a submit at this moment, which has the mutex: take it too and look again.
   if (!is_final(before)) return;

@@ -35,14 +35,14 @@ class SubmitQueue {
   // One thread at a time for each entry.
 
   static bool finished(const SubmitEntry& entry) noexcept;
-  /// Sleeps until it is finished or `deadline` passes; false then. Throws Interrupted and why the pool has ended.
+  /// Sleeps until it is finished or `deadline` passes; false then. Throws what PoolCore::check_usable does.
   bool wait(SubmitEntry& entry, const os::Deadline& deadline);
   /// True when the task will never run: it had not begun.
   bool cancel(SubmitEntry& entry) noexcept;
   /// Hands the finished entry's result to `read` (not called when the task failed: its error is thrown). The entry is
   /// free afterwards in any case.
   void take(SubmitEntry& entry, const std::function<void(std::span<const std::byte>)>& read);
-  /// Nobody will ask for the result. The task runs all the same.
+  /// Nobody will ask for the result. The task runs all the same. Does nothing in a fork.
   void detach(SubmitEntry& entry) noexcept;
 
   /// Service thread: tasks that the dead worker had run again or are lost.

@@ -241,6 +241,7 @@ TEST(Workers, AnInitializerThatFailsThreeTimesEndsThePoolWithItsText) {
   SharedCounters shared;
   drover::Pool pool({.workers = 1, .initializer = drover::call<fail_to_set_up>(shared.path())});
   auto future = pool.submit<id>(1);
+  EXPECT_TRUE(eventually(10s, [&] { return future.ready(); })) << "get throws at once by now";
   try {
     future.get();
     FAIL();
@@ -303,6 +304,8 @@ std::string print_both(const std::string& text) {
   return target_of(1);
 }
 
+void nap() { std::this_thread::sleep_for(60s); }
+
 int probe(const std::string& mode) {
   if (mode == "no-init") {
     try {
@@ -314,6 +317,13 @@ int probe(const std::string& mode) {
   }
   const auto output = mode == "inherit" ? drover::Output::kInherit : drover::Output::kForward;
   drover::Pool pool({.workers = 1, .output = output});
+  if (mode == "ready") {
+    auto future = pool.submit<nap>();
+    std::cout << future.ready();
+    kill(getpid(), SIGINT);
+    std::cout << future.ready() << std::endl;
+    return 0;
+  }
   const std::string where = pool.submit<print_both>("of the worker").get();
   std::cout << (where == target_of(1) ? "the same stream" : "another stream") << std::endl;
   try {
@@ -332,6 +342,11 @@ TEST(Workers, WithoutInitAPoolSaysWhatToWrite) {
   const auto outcome = run_probe("no-init");
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_NE(outcome.out.find("drover::init(argc, argv)"), std::string::npos) << outcome.out;
+}
+
+TEST(Workers, AfterASignalEveryFutureIsReadyToThrow) {
+  const auto outcome = run_probe("ready");
+  EXPECT_EQ(outcome.out, "01\n") << outcome.err;
 }
 
 TEST(Workers, OutputIsForwardedByDefault) {
