@@ -48,12 +48,12 @@ void MapJob::drain_rings() {
 
 /// Counts and stores what a record tells, or only counts it after close. False when it cannot be true.
 bool MapJob::keep(const shm::Record& record) {
-  Chunk* const chunk = chunk_of(record.header);
+  Chunk* const chunk = chunk_that_fits(record);
   const bool run = record.kind() == shm::RecordHeader::Kind::kRun;
   if (closed_) discard({.offset = record.spill_offset, .length = record.spill_length});
   if (chunk == nullptr) return closed_;  // after close a chunk may be given up while its last record is on the way
   const std::uint64_t index = chunk->first + chunk->done;
-  if (run && !count_run(*chunk, record)) return closed_;
+  if (run) count_run(*chunk, record);
   if (!closed_ && run) store_run(index, record.run_length);
   if (!closed_ && !run) store(record, index);
   if (!run) finish_item(*chunk, record.header.position);

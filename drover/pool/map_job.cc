@@ -35,6 +35,14 @@ std::uint64_t largest_window(const MapSpec& spec, std::size_t workers) {
   return std::max<std::uint64_t>(spec.job.indexed ? 32768 : 8192, first_window(spec, workers));
 }
 
+constexpr std::uint32_t bit(Kind kind) noexcept { return 1U << static_cast<std::uint32_t>(kind); }
+
+std::uint32_t kinds_of(const JobParameters& job) noexcept {
+  const std::uint32_t errors = bit(Kind::kError) | bit(Kind::kSpilledError);
+  if (job.value_size == kNoValue) return errors | bit(Kind::kRun);
+  return errors | (job.value_size == 0 ? bit(Kind::kSized) | bit(Kind::kSpilled) : bit(Kind::kValue));
+}
+
 void ring_doorbell(void* doorbell) { static_cast<shm::Doorbell*>(doorbell)->ring_anyway(); }
 
 }  // namespace
@@ -45,6 +53,7 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
       source_(std::move(source)),
       job_(*core_, spec_.job),
       slot_(job_.slot()),
+      kinds_(kinds_of(spec_.job)),
       deaths_seen_(core_->deaths()),
       window_(first_window(spec_, core_->crew().size())),
       largest_window_(largest_window(spec_, core_->crew().size())) {
@@ -158,11 +167,11 @@ shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
     shm::Record record;
     const auto next = ring.peek(record);
     if (next != shm::RingConsumer::Next::kRecord) return next;
-    Chunk* const chunk = chunk_of(record.header);
+    Chunk* const chunk = chunk_that_fits(record);
     if (chunk == nullptr) return shm::RingConsumer::Next::kCorrupt;
     const std::uint64_t index = chunk->first + chunk->done;
     if (record.kind() == Kind::kRun) {
-      if (!count_run(*chunk, record)) return shm::RingConsumer::Next::kCorrupt;
+      count_run(*chunk, record);
       ring.pop();
       if (!in_turn(index)) {
         store_run(index, record.run_length);
@@ -172,7 +181,6 @@ shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
       break;
     }
     const bool in_place = record.kind() == Kind::kSized && in_turn(index);
-    if (record.kind() == Kind::kSized && spec_.job.value_size != 0) return shm::RingConsumer::Next::kCorrupt;
     if (!in_place) store(record, index);
     ring.pop();
     finish_item(*chunk, record.header.position);
@@ -187,7 +195,7 @@ void MapJob::take_values(shm::RingConsumer& ring) noexcept {
   while (batch_size_ != batch_.size()) {
     const std::byte* const value = ring.peek_value(header);
     if (value == nullptr) return;
-    Chunk* const chunk = chunk_of(header);
+    Chunk* const chunk = chunk_that_fits(header, 1);
     if (chunk == nullptr) return;
     const std::uint64_t index = chunk->first + chunk->done;
     if (!in_turn(index)) return;
@@ -207,12 +215,9 @@ void MapJob::take_run(std::uint64_t index, std::uint64_t length) noexcept {
   stored_.erase(stored_.begin(), stored_.begin() + places);
 }
 
-/// Counts the items of a run; false when there cannot be so many.
-bool MapJob::count_run(Chunk& chunk, const shm::Record& record) noexcept {
-  if (record.run_length == 0 || record.run_length > chunk.count - chunk.done) return false;
+void MapJob::count_run(Chunk& chunk, const shm::Record& record) noexcept {
   chunk.done += static_cast<std::uint32_t>(record.run_length);
   if (chunk.done == chunk.count) free_position(record.header.position);
-  return true;
 }
 
 void MapJob::store_run(std::uint64_t index, std::uint64_t length) {
@@ -264,11 +269,13 @@ void MapJob::store(Stored result) {
   stored_bytes_ += bytes;
 }
 
-/// The chunk whose next unfinished item the record is the result of; nullptr when the record cannot be true.
-MapJob::Chunk* MapJob::chunk_of(const shm::RecordHeader& header) noexcept {
-  if (header.position >= chunks_.size()) return nullptr;
+/// The chunk whose next unfinished items, so many, the record is the result of; nullptr when the record cannot be true.
+/// The one judge of what is read out of rings: a record of a kind that this map's results do not have must go no
+/// further, because who decodes it counts on its bytes.
+Chunk* MapJob::chunk_that_fits(const shm::RecordHeader& header, std::uint64_t items) noexcept {
+  if (header.kind >= 32 || (kinds_ >> header.kind & 1) == 0 || header.position >= chunks_.size()) return nullptr;
   Chunk& chunk = chunks_[header.position];
-  return chunk.done < chunk.count && chunk.done == header.item ? &chunk : nullptr;
+  return items != 0 && items <= chunk.count - chunk.done && chunk.done == header.item ? &chunk : nullptr;
 }
 
 void MapJob::finish_item(Chunk& chunk, std::size_t position) noexcept {

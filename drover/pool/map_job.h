@@ -60,34 +60,6 @@ class MapJob {
   const std::shared_ptr<PoolCore>& core() const noexcept { return core_; }
 
  private:
-  /// A value in the pool's file.
-  struct Spill {
-    std::uint64_t offset = 0, length = 0;  ///< no value: 0
-  };
-  /// What is armed at a board position.
-  struct Chunk {
-    std::uint64_t first = 0;
-    std::uint32_t count = 0;  ///< 0: the position is free
-    std::uint32_t done = 0;
-  };
-  /// A board, and how many of its positions were passed in arming.
-  struct Lane {
-    shm::Board board;
-    std::size_t first = 0;  ///< its first position among those of all lanes
-    std::uint64_t tail = 0;
-    std::size_t busy = 0;
-    std::size_t position() const noexcept { return first + (tail & (board.capacity() - 1)); }
-  };
-  /// A result that was taken out of its ring before its turn.
-  struct Stored {
-    std::uint64_t index = 0;
-    std::vector<std::byte> bytes;
-    Spill spill;  ///< else the bytes lie there
-    std::exception_ptr error;
-    bool encoded_error = false;  ///< the bytes are one
-    bool there = false;
-  };
-
   // map_job.cc: the consumer
   bool deliver_stored();
   bool deliver_from_rings();
@@ -98,10 +70,14 @@ class MapJob {
   void forget_given() noexcept;
   void take_values(shm::RingConsumer& ring) noexcept;
   void take_run(std::uint64_t index, std::uint64_t length) noexcept;
-  bool count_run(Chunk& chunk, const shm::Record& record) noexcept;
+  void count_run(Chunk& chunk, const shm::Record& record) noexcept;
   void add_to_batch(std::uint64_t index, const std::byte* data, std::size_t size) noexcept;
   bool in_turn(std::uint64_t index) const noexcept { return !spec_.options.ordered || index == next_index_; }
-  Chunk* chunk_of(const shm::RecordHeader& header) noexcept;
+  Chunk* chunk_that_fits(const shm::RecordHeader& header, std::uint64_t items) noexcept;
+  Chunk* chunk_that_fits(const shm::Record& record) noexcept {
+    const bool run = record.kind() == shm::RecordHeader::Kind::kRun;
+    return chunk_that_fits(record.header, run ? record.run_length : 1);
+  }
   void finish_item(Chunk& chunk, std::size_t position) noexcept;
   void discard(const Spill& spill) noexcept;
   void release_rings() noexcept;
@@ -148,6 +124,7 @@ class MapJob {
   std::vector<Lane> lanes_;
   int lane_shift_ = 0;  ///< log2 of a lane's capacity
   std::vector<shm::RingConsumer> rings_;
+  const std::uint32_t kinds_;                      ///< a bit for each kind of record that its workers may write
   std::vector<Chunk> chunks_;                      ///< by board position
   std::vector<Spill> input_spills_;                ///< where inputs lie that do not fit their entry; by board position
   std::map<std::size_t, wire::Kept> input_kept_;   ///< what inputs refer to; by board position

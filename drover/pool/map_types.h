@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
+#include <vector>
 
 #include "drover/pool/core.h"
 #include "drover/pool/options.h"
@@ -48,6 +50,37 @@ struct MapItem {
   std::size_t size = 0;
   std::uint64_t more = 0;  ///< so many items without a value follow it, with the next indices; the consumer counts down
   bool failed = false;     ///< there are no bytes; MapJob::error() has the reason
+};
+
+/// A value in the pool's file.
+struct Spill {
+  std::uint64_t offset = 0, length = 0;  ///< no value: 0
+};
+
+/// What is armed at a board position.
+struct Chunk {
+  std::uint64_t first = 0;
+  std::uint32_t count = 0;  ///< 0: the position is free
+  std::uint32_t done = 0;
+};
+
+/// A board, and how many of its positions were passed in arming.
+struct Lane {
+  shm::Board board;
+  std::size_t first = 0;  ///< its first position among those of all lanes
+  std::uint64_t tail = 0;
+  std::size_t busy = 0;
+  std::size_t position() const noexcept { return first + (tail & (board.capacity() - 1)); }
+};
+
+/// A result that was taken out of its ring before its turn.
+struct Stored {
+  std::uint64_t index = 0;
+  std::vector<std::byte> bytes;
+  Spill spill;  ///< else the bytes lie there
+  std::exception_ptr error;
+  bool encoded_error = false;  ///< the bytes are one
+  bool there = false;
 };
 
 }  // namespace drover::inline v1::detail

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A broken worker makes records of other kinds out of results that it has published.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drover/drover.h"
+#include "drover/shm/ring.h"
+#include "harness/deadline.h"
+#include "pool/shared_counters.h"
+
+using namespace std::chrono_literals;
+using drover_test::counters;
+using drover_test::SharedCounters;
+using Kind = drover::shm::RecordHeader::Kind;
+
+namespace {
+
+constexpr int kItems = 8;
+
+/// Where the rings of the only map of a pool with one worker lie in this process.
+unsigned char* rings() {
+  std::FILE* const maps = std::fopen("/proc/self/maps", "r");
+  unsigned char* found = nullptr;
+  char line[512];
+  while (std::fgets(line, sizeof line, maps) != nullptr) {
+    unsigned long from = 0, to = 0, offset = 0;
+    if (std::strstr(line, "drover-pool") == nullptr) continue;
+    if (std::sscanf(line, "%lx-%lx %*s %lx", &from, &to, &offset) != 3 || offset == 0) continue;
+    if (to - from >= drover::detail::PoolCore::kRingCapacity) found = reinterpret_cast<unsigned char*>(from);
+  }
+  std::fclose(maps);
+  return found;
+}
+
+/// The last item, once, gives the first record another kind.
+void forge(const std::string& path, int item, Kind kind) {
+  if (item != kItems - 1 || counters(path)[0].fetch_add(1) != 0) return;
+  unsigned char* const at = rings();
+  if (at == nullptr) std::abort();
+  at[sizeof(drover::shm::RingHeader) + 7] = static_cast<unsigned char>(kind);
+  counters(path)[1] = 1;
+}
+
+int number(const std::string& path, int item, Kind kind) {
+  forge(path, item, kind);
+  return item * 3;
+}
+std::string text(const std::string& path, int item, Kind kind) {
+  forge(path, item, kind);
+  return std::to_string(item);
+}
+void nothing(const std::string& path, int item, Kind kind) { forge(path, item, kind); }
+
+bool right(int value, std::size_t item) { return value == static_cast<int>(item) * 3; }
+bool right(const std::string& value, std::size_t item) { return value == std::to_string(item); }
+bool right(std::monostate, std::size_t) { return true; }
+
+/// Each item comes once, right or lost with the worker that is not trusted any more.
+template <auto F>
+void expect_distrust(Kind kind) {
+  SCOPED_TRACE("as kind " + std::to_string(static_cast<int>(kind)));
+  SharedCounters shared;
+  drover::Pool pool({.workers = 1});
+  std::vector<std::tuple<std::string, int, Kind>> inputs;
+  for (int i = 0; i < kItems; ++i) inputs.emplace_back(shared.path(), i, kind);
+  auto results = pool.map<F>(inputs, {.chunk = 4, .window = kItems});
+  ASSERT_TRUE(drover_test::eventually(10s, [&] { return shared[1] == 1; }));
+  std::size_t good = 0, lost = 0;
+  for (auto it = results.begin(); it != results.end(); ++it) {
+    EXPECT_EQ(it.index(), good + lost);
+    try {
+      EXPECT_TRUE(right(*it, it.index())) << it.index();
+      ++good;
+    } catch (const drover::WorkerLost&) {
+      ++lost;
+    }
+  }
+  EXPECT_EQ(good + lost, std::size_t{kItems});
+  EXPECT_GE(lost, 1u);
+}
+
+TEST(HostileRing, NumbersOfOtherKindsAreNotTaken) {
+  for (const Kind kind : {Kind::kRun, Kind::kSized, Kind::kSpilled}) expect_distrust<number>(kind);
+}
+
+TEST(HostileRing, TextsOfOtherKindsAreNotTaken) {
+  for (const Kind kind : {Kind::kRun, Kind::kValue}) expect_distrust<text>(kind);
+}
+
+TEST(HostileRing, CountsOfOtherKindsAreNotTaken) {
+  for (const Kind kind : {Kind::kValue, Kind::kSized, Kind::kSpilled}) expect_distrust<nothing>(kind);
+}
+
+}  // namespace
