@@ -20,7 +20,11 @@ constexpr auto kMemorySamplePeriod = std::chrono::seconds(1);
 constexpr std::size_t kDeathsRemembered = 4096;
 constexpr std::uint32_t kMostIncarnations = 0xffffff;  // what a board's word has room for
 constexpr Duration kShortestTick(0.001);
-constexpr Duration kIdleTick(1);
+constexpr Duration kLongestTick(1);
+constexpr auto kClaimedSoon = std::chrono::seconds(1);  // what was armed so long ago waits for no idle worker
+constexpr auto kStartIsOver = std::chrono::seconds(10);
+constexpr auto kRetryPeriod = std::chrono::milliseconds(100);
+constexpr int kRetriesWithoutWorkers = 100;
 constexpr Duration kKillPatience(5);  // a killed process that does not go hangs in the kernel: nothing more can be done
 
 std::vector<std::string> inner_thread_limits(std::size_t cores, std::size_t workers) {
@@ -267,16 +271,35 @@ void Crew::sample_memory_later() {
 }
 
 void Crew::watch_deadlines(Duration limit) {
-  const auto wanted = static_cast<std::uint64_t>(std::max(limit / 8, kShortestTick) / Duration(1e-9));
-  if (wanted >= deadline_period_ns_.load(std::memory_order_relaxed)) return;
-  deadline_period_ns_.store(wanted, std::memory_order_relaxed);
+  {
+    const std::scoped_lock lock(deadlines_.mutex);
+    deadlines_.last_armed = std::chrono::steady_clock::now();
+    if (limit >= deadlines_.shortest) return;
+    deadlines_.shortest = limit;
+  }
   service_->post([this] {
     service_->forget(deadline_timer_);
     if (!stopping_) check_deadlines();
   });
 }
 
+/// Looks again after an eighth of the shortest limit. Limits are forgotten once all workers are idle and what was armed
+/// with one must have been claimed: who arms the next makes the looks frequent again. Not as soon as all are idle: the
+/// worker that is to claim a task may not have got to it.
 void Crew::check_deadlines() {
+  const bool all_idle = kill_the_late();
+  const auto now = std::chrono::steady_clock::now();
+  Duration period = kLongestTick;
+  {
+    const std::scoped_lock lock(deadlines_.mutex);
+    if (all_idle && now - deadlines_.last_armed > kClaimedSoon) deadlines_.shortest = Deadlines::kNever;
+    period = std::clamp(deadlines_.shortest / 8, kShortestTick, kLongestTick);
+  }
+  deadline_timer_ = service_->at(now + steady(period), [this] { check_deadlines(); });
+}
+
+/// True when all workers are idle.
+bool Crew::kill_the_late() {
   const std::uint64_t now = now_ns();
   bool all_idle = true;
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -289,11 +312,7 @@ void Crew::check_deadlines() {
     members_[i].timed_out = true;
     members_[i].child->send(SIGKILL);
   }
-  // An idle crew is looked at rarely; whoever arms a task with a limit makes it often again.
-  const Duration period(static_cast<double>(deadline_period_ns_.load(std::memory_order_relaxed)) * 1e-9);
-  const Duration next = all_idle ? std::max(period, kIdleTick) : period;
-  deadline_period_ns_.store(static_cast<std::uint64_t>(next / Duration(1e-9)), std::memory_order_relaxed);
-  deadline_timer_ = service_->at(std::chrono::steady_clock::now() + steady(next), [this] { check_deadlines(); });
+  return all_idle;
 }
 
 void Crew::fill_stats(std::vector<WorkerStats>& stats) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -81,8 +81,7 @@ class Crew {
   Roster roster() const;
   /// Kills the worker in this slot, because it breaks the protocol.
   void kill(std::uint32_t slot) noexcept;
-  /// A task with this time limit has been, or is about to be, armed: looks after the limits often enough. Cheap to
-  /// repeat.
+  /// A task with this time limit is about to be armed: looks after the limits often enough. Cheap to repeat.
   void watch_deadlines(Duration limit);
   void fill_stats(std::vector<WorkerStats>& stats) const;
   /// How a worker ended, if it was one of the last to do so.
@@ -94,6 +93,18 @@ class Crew {
     std::uint32_t incarnation = 0;
     std::size_t restarts = 0;
     bool timed_out = false;
+    std::uint64_t tasks_before = 0;  ///< WorkerSlot::tasks when this incarnation began
+    std::chrono::steady_clock::time_point began;
+    int failed_starts = 0;  ///< in a row; service thread
+    int refusals = 0;       ///< times in a row that the system had no process for it; service thread
+    worker::Service::Key retry_timer = 0;
+  };
+  /// Which time limits there are.
+  struct Deadlines {
+    std::mutex mutex;
+    Duration shortest = kNever;                        ///< of the tasks that may be under way; protected by mutex
+    std::chrono::steady_clock::time_point last_armed;  ///< protected by mutex
+    static constexpr Duration kNever = Duration::max();
   };
 
   // Service thread only.
@@ -104,6 +115,7 @@ class Crew {
   void sample_memory();
   void sample_memory_later();
   void check_deadlines();
+  bool kill_the_late();
   void kill_all() noexcept;
 
   worker::ChildSpec spec_for(std::uint32_t slot, std::uint32_t incarnation);
@@ -128,8 +140,7 @@ class Crew {
   int failed_starts_ = 0;           // service thread
   worker::Service::Key memory_timer_ = 0;
   worker::Service::Key deadline_timer_ = 0;
-  std::atomic<std::uint64_t> deadline_period_ns_{
-      ~std::uint64_t{0}};  // how often limits are looked at; never: the largest
+  Deadlines deadlines_;
 };
 
 }  // namespace drover::inline v1::detail

@@ -288,6 +288,26 @@ TEST_F(Submit, ATimeLimitKillsAndReplacesTheWorker) {
   EXPECT_EQ(pool.submit<add>(1, 1).get(), 2);
 }
 
+TEST_F(Submit, ATimeLimitIsKeptInAPoolThatWasIdle) {
+  SharedCounters shared;
+  for (int round = 0; round < 5; ++round) {
+    ASSERT_TRUE(drover_test::eventually(10s, [&] {
+      return std::ranges::all_of(pool.stats().workers, [](const auto& worker) { return worker.ready; });
+    }));
+    const auto begin = std::chrono::steady_clock::now();
+    auto future = pool.with({.timeout = 20ms}).submit<hang_at_first>(shared.path(), 100);
+    EXPECT_THROW(future.get(), drover::Timeout);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 500ms);
+  }
+  for (int round = 0; round < 3; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto results =
+        pool.map<hang_at_first>(std::vector<std::pair<std::string, int>>{{shared.path(), 100}}, {.timeout = 20ms});
+    EXPECT_THROW(static_cast<void>(results.collect()), drover::Timeout);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 500ms);
+  }
+}
+
 TEST_F(Submit, ATaskWithinItsTimeLimitIsLeftAlone) {
   EXPECT_EQ(pool.with({.timeout = 10s}).submit<add>(1, 1).get(), 2);
   EXPECT_EQ(pool.submit<pid_of_worker>().get() > 0, true);
