@@ -44,6 +44,12 @@ std::chrono::steady_clock::duration steady(Duration duration) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
 }
 
+/// What passes when other programs end or free something.
+bool is_transient(const std::error_code& code) {
+  return code == std::errc::resource_unavailable_try_again || code == std::errc::not_enough_memory ||
+         code == std::errc::too_many_files_open || code == std::errc::too_many_files_open_in_system;
+}
+
 }  // namespace
 
 std::exception_ptr WorkerDeath::error(const std::string& task) const {
@@ -101,15 +107,25 @@ worker::ChildSpec Crew::spec_for(std::uint32_t slot, std::uint32_t incarnation) 
 void Crew::start_member(std::uint32_t slot) {
   if (newest_ == kMostIncarnations) throw Error("the pool has ended: it has replaced 16 million workers");
   const std::uint32_t incarnation = newest_ + 1;
+  header_.workers[slot].idle_since_ns.store(0, std::memory_order_relaxed);  // what the one before has left
   {
     const std::scoped_lock lock(mutex_);  // on the roster before it can claim anything
     newest_ = incarnation;
-    members_[slot].incarnation = incarnation;
-    members_[slot].timed_out = false;
+    Member& member = members_[slot];
+    member.incarnation = incarnation;
+    member.timed_out = false;
+    member.tasks_before = header_.workers[slot].tasks.load(std::memory_order_relaxed);
+    member.began = std::chrono::steady_clock::now();
   }
-  auto child = worker::Child::start(*service_, spec_for(slot, incarnation));
-  const std::scoped_lock lock(mutex_);
-  members_[slot].child = std::move(child);
+  try {
+    auto child = worker::Child::start(*service_, spec_for(slot, incarnation));
+    const std::scoped_lock lock(mutex_);
+    members_[slot].child = std::move(child);
+  } catch (...) {
+    const std::scoped_lock lock(mutex_);
+    members_[slot].incarnation = 0;
+    throw;
+  }
 }
 
 void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
@@ -118,6 +134,8 @@ void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
   death.progress_at = header_.workers[slot].progress_at.exchange(0, std::memory_order_acquire);
   death.progress = header_.workers[slot].progress.load(std::memory_order_relaxed);
   death.end = end;
+  const std::uint64_t tasks = header_.workers[slot].tasks.load(std::memory_order_relaxed);
+  death.worked = header_.workers[slot].running.load(std::memory_order_relaxed) != 0;
   std::shared_ptr<worker::Child> gone;
   {
     const std::scoped_lock lock(mutex_);
@@ -126,6 +144,7 @@ void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
     member.child = nullptr;
     death.incarnation = std::exchange(member.incarnation, 0);
     death.timed_out = member.timed_out;
+    death.worked = death.worked || tasks != member.tasks_before;
     deaths_.push_back(death);  // before anybody can see that this incarnation is gone
     if (deaths_.size() > kDeathsRemembered) deaths_.pop_front();
   }
@@ -142,31 +161,63 @@ void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
 }
 
 void Crew::replace(const WorkerDeath& death) {
-  const bool had_started = header_.workers[death.slot].ready.load(std::memory_order_acquire) == death.incarnation;
-  failed_starts_ = had_started ? 0 : failed_starts_ + 1;
+  const bool was_ready = header_.workers[death.slot].ready.load(std::memory_order_acquire) == death.incarnation;
+  int& failed_starts = members_[death.slot].failed_starts;
+  failed_starts = died_at_start(death, was_ready) ? failed_starts + 1 : 0;
   const std::string what = worker_name(death) + " " + death.end.describe();
   if (header_.stop.load(std::memory_order_relaxed) != 0 || header_.worker_count != size_) {
     return fail(std::make_exception_ptr(
         WorkerLost("the pool has ended: a worker wrote over the pool's shared memory. The last to die: " + what,
                    death.end.pid, death.end.status.code, death.end.status.signal, false)));
   }
-  if (!had_started && death.end.status.code == worker::kExitIncompatible) {
+  if (!was_ready && death.end.status.code == worker::kExitIncompatible) {
     return fail(std::make_exception_ptr(Incompatible("the pool's workers cannot start: " + what)));
   }
-  if (failed_starts_ >= kFailedStartsAllowed) {
+  if (failed_starts >= kFailedStartsAllowed) {
     return fail(std::make_exception_ptr(
-        WorkerLost("the pool has ended: " + std::to_string(failed_starts_) +
-                       " workers in a row died before they were ready. The last: " + what,
+        WorkerLost("the pool has ended: a worker died at its start " + std::to_string(failed_starts) +
+                       " times in a row. The last time: " + what,
                    death.end.pid, death.end.status.code, death.end.status.signal, death.end.killed_for_memory)));
   }
   log(LogLevel::kWarning, what + "; it is being replaced");
+  start_replacement(death.slot);
+}
+
+/// Whether another one in its place is likely to die just so, for nothing that a task did. An idle worker that somebody
+/// kills, or that ends after it was well for a while, tells nothing about the next.
+bool Crew::died_at_start(const WorkerDeath& death, bool was_ready) const {
+  if (death.worked) return false;
+  if (!was_ready) return true;
+  const bool somebody_killed_it = death.end.status.signal == SIGKILL && !death.end.killed_for_memory;
+  return !somebody_killed_it && std::chrono::steady_clock::now() - members_[death.slot].began < kStartIsOver;
+}
+
+void Crew::start_replacement(std::uint32_t slot) {
   try {
-    start_member(death.slot);
+    start_member(slot);
+    members_[slot].refusals = 0;
     const std::scoped_lock lock(mutex_);
-    ++members_[death.slot].restarts;
+    ++members_[slot].restarts;
+  } catch (const std::system_error& error) {
+    if (!retry_later(slot, error)) fail(std::current_exception());
   } catch (...) {
     fail(std::current_exception());
   }
+}
+
+/// A full process table, for example, is no reason to give up a pool while others of its workers work.
+bool Crew::retry_later(std::uint32_t slot, const std::system_error& error) {
+  Member& member = members_[slot];
+  if (!is_transient(error.code())) return false;
+  if (living() == 0 && member.refusals >= kRetriesWithoutWorkers) return false;
+  if (member.refusals++ == 0) {
+    log(LogLevel::kWarning,
+        "worker " + std::to_string(slot) + " cannot be started now, and is tried again: " + error.what());
+  }
+  member.retry_timer = service_->at(std::chrono::steady_clock::now() + kRetryPeriod, [this, slot] {
+    if (!stopping_) start_replacement(slot);
+  });
+  return true;
 }
 
 void Crew::fail(std::exception_ptr reason) {
@@ -192,6 +243,7 @@ void Crew::stop(Duration grace) noexcept {
     stopping_ = true;  // first: an end that was asked for is no death
     service_->forget(memory_timer_);
     service_->forget(deadline_timer_);
+    for (const Member& member : members_) service_->forget(member.retry_timer);
   });
   header_.stop.store(1, std::memory_order_seq_cst);
   for (std::size_t i = 0; i < size(); ++i) wake_worker(i);

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "drover/os/self.h"
@@ -25,6 +26,7 @@ struct WorkerDeath {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
   bool timed_out = false;         ///< the pool killed it because its task took too long
+  bool worked = false;            ///< it has claimed something
   std::uint64_t progress_at = 0;  ///< WorkerSlot::progress_at and progress as it left them
   std::uint32_t progress = 0;
   worker::ChildEnd end;
@@ -111,6 +113,9 @@ class Crew {
   void start_member(std::uint32_t slot);
   void on_end(std::uint32_t slot, const worker::ChildEnd& end);
   void replace(const WorkerDeath& death);
+  bool died_at_start(const WorkerDeath& death, bool was_ready) const;
+  void start_replacement(std::uint32_t slot);
+  bool retry_later(std::uint32_t slot, const std::system_error& error);
   void fail(std::exception_ptr reason);
   void sample_memory();
   void sample_memory_later();
@@ -137,7 +142,6 @@ class Crew {
   std::deque<WorkerDeath> deaths_;  // protected by mutex_; the last ones, in the order of their ends
   std::uint32_t newest_ = 0;        // protected by mutex_; written on the service thread
   bool stopping_ = false;           // service thread
-  int failed_starts_ = 0;           // service thread
   worker::Service::Key memory_timer_ = 0;
   worker::Service::Key deadline_timer_ = 0;
   Deadlines deadlines_;

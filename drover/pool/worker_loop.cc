@@ -178,11 +178,12 @@ void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
   if (counting) call.begin_counting(static_cast<std::size_t>(&slot - header_.jobs.data()));
   view.thunk(&call);
   if (counting) call.end_counting();
-  self_.running.store(0, std::memory_order_relaxed);
+  // First the tasks: at every moment one of both says that this worker has worked (WorkerDeath::worked).
+  self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
+  self_.running.store(0, std::memory_order_release);
   if (call.finished() < call.count) {  // the job was closed: the entry says itself that no more will come of it
     entry.word.store(shm::state::kDone, std::memory_order_release);
   }
-  self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
   if (begin != 0 && call.finished() != 0) note_time(slot, begin, call.finished());
   if (call.count > 1) ring_doorbell(slot, view);
 }
@@ -207,9 +208,9 @@ void WorkerLoop::run_task(SubmitEntry& entry) {
   SubmitCall call(segment_, entry);
   self_.running.store(1, std::memory_order_relaxed);
   wire::program_functions().thunk(entry.function)(&call);
-  self_.running.store(0, std::memory_order_relaxed);
   if (timed) stop_task_clock(self_);
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  self_.running.store(0, std::memory_order_release);
   os::fault_point();
   std::uint32_t seen = entry.word.load(std::memory_order_relaxed);
   if ((seen & state::kDetached) != 0) call.discard();

@@ -270,7 +270,7 @@ TEST(Pool, EndsWhenWorkersCannotStart) {
   }
   std::ifstream file(log);
   const std::set<std::string> pids{std::istream_iterator<std::string>(file), {}};
-  EXPECT_LE(pids.size(), 4U) << "a storm of starts";
+  EXPECT_LE(pids.size(), 6U) << "a storm of starts";  // three times each of both
   std::filesystem::remove(log);
 }
 
