@@ -102,8 +102,8 @@ class Pool {
     }
   }
 
-  /// Calls F once, some time. Arguments are converted to the parameter types and encoded here; never waits for a
-  /// worker.
+  /// Calls F once, some time. Arguments are converted to the parameter types, encoded and, when they are large, copied
+  /// to shared memory here; workers, and what other threads submit, are not waited for. Throws OutOfMemory.
   template <auto F, class... Argument>
   Future<wire::ResultOf<F>> submit(Argument&&... argument) {
     return submit_with<F>({}, std::forward<Argument>(argument)...);

@@ -24,6 +24,19 @@ bool is_final(std::uint32_t word) noexcept {
   return state::phase(word) != state::kArmed && state::phase(word) != state::kClaimed;
 }
 
+/// Puts a task without options into a free entry. `spilled`: where its arguments lie if they do not fit the entry.
+void fill(SubmitEntry& entry, std::uint32_t function, std::span<const std::byte> arguments, std::uint64_t spilled) {
+  entry.function = function;
+  entry.argument_length = arguments.size();
+  entry.result_length = 0;
+  if (arguments.size() > SubmitEntry::kInlineArguments) {
+    set_spill_offset(entry.arguments, spilled);
+  } else if (!arguments.empty()) {
+    const bool near = arguments.size() <= SubmitEntry::kNear;
+    std::memcpy(near ? entry.near_arguments : entry.arguments, arguments.data(), arguments.size());
+  }
+}
+
 /// Keeps a sleep on an entry's word interruptible.
 void poke_word(void* target) {
   auto& word = *static_cast<os::FutexWord*>(target);
@@ -103,33 +116,29 @@ bool SubmitQueue::release_kept() {
 
 SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::byte> arguments, wire::Kept kept,
                                  const CallOptions& options) {
-  const bool spilled = arguments.size() > SubmitEntry::kInlineArguments;
   core_.check_usable();
-  if (options.timeout > Duration(0)) core_.crew().watch_deadlines(options.timeout);
-  SubmitEntry* entry = nullptr;
-  {
-    const std::scoped_lock lock(mutex_);
-    entry = &free_entry();
-    const std::uint64_t offset = spilled ? core_.segment().store(arguments) : 0;
-    entry->function = function;
-    entry->argument_length = arguments.size();
-    entry->result_length = 0;
-    entry->retries = static_cast<std::uint32_t>(options.retries);
-    entry->timeout_ns = static_cast<std::uint64_t>(options.timeout.count() * 1e9);
-    entry->timed = entry->timeout_ns != 0 ? 1 : 0;
-    if (spilled) {
-      set_spill_offset(entry->arguments, offset);
-    } else if (!arguments.empty()) {
-      const bool near = arguments.size() <= SubmitEntry::kNear;
-      std::memcpy(near ? entry->near_arguments : entry->arguments, arguments.data(), arguments.size());
-    }
-    if (!kept.empty()) keep(*entry, kept);
+  // Large ones are copied before the mutex is taken, which others and the service thread want.
+  const bool spilled = arguments.size() > SubmitEntry::kInlineArguments;
+  const std::uint64_t offset = spilled ? core_.segment().store(arguments) : 0;
+  try {
+    if (options.timeout > Duration(0)) core_.crew().watch_deadlines(options.timeout);
+    std::unique_lock lock(mutex_);
+    SubmitEntry& entry = free_entry();
+    fill(entry, function, arguments, offset);
+    entry.retries = static_cast<std::uint32_t>(options.retries);
+    entry.timeout_ns = static_cast<std::uint64_t>(options.timeout.count() * 1e9);
+    entry.timed = entry.timeout_ns != 0 ? 1 : 0;
+    if (!kept.empty()) keep(entry, kept);
     OwnBoard& own = boards_.back();
     own.board.arm(own.tail);
     own.board.set_tail(++own.tail);
+    lock.unlock();
+    core_.crew().wake(1);
+    return entry;
+  } catch (...) {
+    if (spilled) core_.segment().discard(offset, os::round_to_page(arguments.size()));
+    throw;
   }
-  core_.crew().wake(1);
-  return *entry;
 }
 
 bool SubmitQueue::finished(const SubmitEntry& entry) noexcept {

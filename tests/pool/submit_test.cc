@@ -327,6 +327,29 @@ TEST_F(Submit, RetriesAfterADeath) {
   EXPECT_THROW(pool.with({.retries = 1}).submit<exit_at_first>(shared.path(), 2).get(), drover::WorkerLost);
 }
 
+TEST_F(Submit, OthersNeedNotWaitWhileALargeArgumentIsCopied) {
+  namespace detail = drover::detail;
+  detail::PoolCore core({.workers = 1});
+  const std::uint32_t function = drover::wire::Registered<&nothing, &detail::submit_thunk<&nothing>>::index();
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> submitted{0};
+  std::thread other([&] {
+    while (!stop) {
+      auto& entry = core.submits().submit(function, {}, {}, {});
+      core.submits().wait(entry, {});
+      core.submits().take(entry, [](std::span<const std::byte>) {});
+      ++submitted;
+    }
+  });
+  ASSERT_TRUE(drover_test::eventually(10s, [&] { return submitted > 100; }));
+  const std::vector<std::byte> large(std::size_t{128} << 20);
+  const std::uint64_t before = submitted;
+  core.submits().detach(core.submits().submit(function, large, {}, {}));
+  EXPECT_GT(submitted, before + 5);
+  stop = true;
+  other.join();
+}
+
 TEST_F(Submit, AnExceptionIsNoReasonForARetry) {
   EXPECT_THROW(pool.with({.retries = 5}).submit<throw_it>().get(), std::out_of_range);
 }
