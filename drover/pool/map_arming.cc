@@ -26,19 +26,30 @@ void MapJob::refill() {
   widen_window();
   if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);
   const std::uint32_t largest_chunk = chunk_size();
-  std::size_t armed = 0;
-  const std::uint64_t first = next_input_;
+  publish_now_ = false;
+  if (!spec_.job.indexed) pace_.begin();
   try {
-    while (in_flight_ < window_ && !input_ended_ && stored_bytes_ < kStoredBytesLimit && find_free_position()) {
-      if (!arm_next(largest_chunk)) break;
-      ++armed;
+    while (has_room() && find_free_position() && arm_next(largest_chunk)) {
+      if (!std::exchange(publish_now_, false)) continue;
+      publish();
+      if (pace_.slow() && something_to_do()) break;
     }
   } catch (const OutOfMemory&) {
     if (in_flight_ == 0) throw;  // else results that are delivered give memory back: it is tried again
   }
-  if (armed == 0) return;
+  publish();
+}
+
+bool MapJob::has_room() const noexcept {
+  return in_flight_ < window_ && !input_ended_ && stored_bytes_ < kStoredBytesLimit;
+}
+
+/// Shows the workers what is armed.
+void MapJob::publish() noexcept {
+  if (unpublished_chunks_ == 0) return;
   for (const Lane& lane : lanes_) lane.board.set_tail(lane.tail);
-  wake_for(armed, next_input_ - first);
+  const std::uint64_t before = std::exchange(published_, next_input_);
+  wake_for(std::exchange(unpublished_chunks_, 0), published_ - before);
 }
 
 /// Wakes workers for new chunks. For less work than a wake-up takes, one that is awake is enough; should it be busy
@@ -122,11 +133,13 @@ void MapJob::finish_arming(std::uint32_t count) {
   lane.board.arm(lane.tail++);
   ++lane.busy;
   ++busy_positions_;
+  ++unpublished_chunks_;
   next_input_ += count;
   in_flight_ += count;
 }
 
-/// Puts up to `count` inputs into the entry, as many as fit; one that fits no entry goes into the file alone.
+/// Puts up to `count` inputs into the entry, as many as fit and are there without delay (if the user has not said how
+/// many); one that fits no entry goes into the file alone.
 std::uint32_t MapJob::encode_inputs(InputEntry& entry, std::uint32_t count) {
   std::size_t length = 0;
   std::uint32_t inputs = 0;
@@ -145,7 +158,8 @@ std::uint32_t MapJob::encode_inputs(InputEntry& entry, std::uint32_t count) {
     for (auto& owner : encoded_kept_) new_kept_.push_back(std::move(owner));
     encoded_kept_.clear();
     ++inputs;
-    if (entry.spill != 0) break;
+    publish_now_ = pace_.note() || publish_now_;
+    if (entry.spill != 0 || (publish_now_ && spec_.options.chunk == 0)) break;
   }
   entry.length = length;
   return inputs;

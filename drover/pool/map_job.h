@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "drover/pool/map_types.h"
+#include "drover/pool/range_pace.h"
 
 namespace drover::inline v1::detail {
 
@@ -44,9 +45,10 @@ class MapJob {
       return kNever;  // a busy position is freed by next() only
     return in_flight_ > window_ / 2 ? in_flight_ - window_ / 2 : 1;
   }
-  /// Sees to it that the workers do not run dry while a batch is being consumed. Throws OutOfMemory.
+  /// Sees to it that the workers do not run dry while a batch is being consumed. A slow range is left alone as long as
+  /// there are results. Throws OutOfMemory.
   void top_up() {
-    if (more_inputs() && low()) refill();
+    if (more_inputs() && low() && !pace_.slow()) refill();
   }
 
   /// Why the item that next() gave out failed.
@@ -104,6 +106,8 @@ class MapJob {
 
   // map_arming.cc: inputs on their way to the workers
   void refill();
+  void publish() noexcept;
+  bool has_room() const noexcept;
   bool more_inputs() const noexcept { return !input_ended_; }
   std::uint32_t chunk_size() const noexcept;
   bool find_free_position() noexcept;
@@ -145,7 +149,11 @@ class MapJob {
   std::size_t lane_ = 0;  ///< the one that was armed last
   std::size_t busy_positions_ = 0;
   std::uint64_t next_input_ = 0;  ///< inputs armed so far
-  std::uint64_t in_flight_ = 0;   ///< armed, and not yet delivered
+  std::uint64_t published_ = 0;   ///< those of them that workers can see
+  std::size_t unpublished_chunks_ = 0;
+  RangePace pace_;  ///< of a range that is no index range
+  bool publish_now_ = false;
+  std::uint64_t in_flight_ = 0;  ///< armed, and not yet delivered
   std::uint64_t window_;
   std::uint64_t largest_window_;
   bool input_ended_ = false;
