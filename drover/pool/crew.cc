@@ -8,8 +8,10 @@
 #include "drover/base/errors.h"
 #include "drover/base/log.h"
 #include "drover/os/memory.h"
+#include "drover/os/self.h"
 #include "drover/os/signals.h"
 #include "drover/pool/chunk_call.h"
+#include "drover/pool/inner_threads.h"
 #include "drover/pool/worker_loop.h"
 
 namespace drover::inline v1::detail {
@@ -26,15 +28,6 @@ constexpr auto kStartIsOver = std::chrono::seconds(10);
 constexpr auto kRetryPeriod = std::chrono::milliseconds(100);
 constexpr int kRetriesWithoutWorkers = 100;
 constexpr Duration kKillPatience(5);  // a killed process that does not go hangs in the kernel: nothing more can be done
-
-std::vector<std::string> inner_thread_limits(std::size_t cores, std::size_t workers) {
-  const std::string threads = std::to_string(std::max<std::size_t>(1, cores / workers));
-  std::vector<std::string> result;
-  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
-    result.push_back(std::string(name) + "=" + threads);
-  }
-  return result;
-}
 
 std::string worker_name(const WorkerDeath& death) {
   return "worker " + std::to_string(death.slot) + " (pid " + std::to_string(death.end.pid) + ")";
@@ -74,7 +67,7 @@ Crew::Crew(std::shared_ptr<worker::Service> service, PoolSegment& segment, const
       listener_(listener),
       size_(header_.worker_count),
       output_(options.output),
-      environment_(inner_thread_limits(header_.cores, header_.worker_count)),
+      environment_(inner_thread_limits(inherited_, header_.cores, header_.worker_count)),
       members_(header_.worker_count) {}
 
 void Crew::start() {

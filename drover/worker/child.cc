@@ -22,9 +22,8 @@ std::string name_of(const std::string& variable) { return variable.substr(0, var
 std::vector<std::string> child_environment(const ChildSpec& spec) {
   std::vector<std::string> result = spec.inherited;
   for (const std::string& extra : spec.environment) {
-    const std::string name = name_of(extra);
-    const bool set = std::any_of(result.begin(), result.end(), [&](const auto& v) { return v.starts_with(name); });
-    if (!set) result.push_back(extra);
+    std::erase_if(result, [name = name_of(extra)](const std::string& v) { return v.starts_with(name); });
+    result.push_back(extra);
   }
   const LaunchOrder order{spec.entry, spec.slot, spec.incarnation, os::current_pid()};
   result.push_back(std::string(LaunchOrder::kVariable) + "=" + order.to_text());

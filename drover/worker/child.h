@@ -32,7 +32,7 @@ struct ChildEnd {
   std::uint64_t peak_memory = 0;   ///< bytes, VmHWM as last sampled; 0: never sampled
   double peak_memory_age = 0;      ///< seconds since that sample
 
-  /// "exited with code 3; peak memory 12 MiB, 0.4 s before; last output: ..."
+  /// "exited with code 3; peak memory 12 MiB as seen 0.4 s before; its last lines on stderr: ..."
   std::string describe() const;
 };
 
@@ -46,7 +46,7 @@ struct ChildSpec {
   /// What the program's environment was when whoever starts children was made: copied in that thread, as the user may
   /// change it in his own at any time.
   std::vector<std::string> inherited;
-  std::vector<std::string> environment;  ///< NAME=value set for the child, unless the user has set NAME
+  std::vector<std::string> environment;  ///< NAME=value that the child has instead of those, or in addition
   Output output = Output::kForward;
   std::function<void(const ChildEnd&)> on_end;  ///< service thread, once, when it is reaped and its output is read
 };
