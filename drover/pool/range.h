@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <string>
 #include <type_traits>
+
+#include "drover/base/errors.h"
 
 namespace drover::inline v1 {
 
@@ -47,10 +50,27 @@ class IndexRange {
   T first_, last_;
 };
 
-/// The integers a, a + 1, ..., b - 1; none when b <= a. Their type is the common type of both.
+namespace detail {
+
+template <class T, std::integral Bound>
+void check_bound([[maybe_unused]] Bound bound) {
+  if constexpr (std::is_unsigned_v<T> && std::is_signed_v<Bound>) {
+    if (bound >= 0) return;
+    throw InvalidArgument("the bound " + std::to_string(static_cast<long long>(bound)) +
+                          " of range() is negative, but the type of its numbers is unsigned because the other bound's "
+                          "is: make that one signed");
+  }
+}
+
+}  // namespace detail
+
+/// The integers a, a + 1, ..., b - 1; none when b <= a. Their type is the common type of both; throws InvalidArgument
+/// when that cannot hold a negative one of them, as in range(-5, v.size()).
 template <std::integral A, std::integral B>
 IndexRange<std::common_type_t<A, B>> range(A a, B b) {
   using T = std::common_type_t<A, B>;
+  detail::check_bound<T>(a);
+  detail::check_bound<T>(b);
   return {static_cast<T>(a), static_cast<T>(b)};
 }
 

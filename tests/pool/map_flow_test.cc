@@ -186,6 +186,16 @@ TEST_F(Map, NestedPoolsWorkInWorkers) {
   EXPECT_EQ(pool.map<nested_sum>(std::vector<int>{3, 4, 5, 6}).collect(), (std::vector<int>{5, 14, 30, 55}));
 }
 
+TEST(Range, ANegativeBoundNeedsASignedType) {
+  const std::vector<int> v(5);
+  EXPECT_THROW(static_cast<void>(drover::range(-5, v.size())), drover::InvalidArgument);
+  EXPECT_THROW(static_cast<void>(drover::range(5U, -1)), drover::InvalidArgument);
+  EXPECT_EQ(drover::range(0, v.size()).size(), 5U);
+  EXPECT_EQ(drover::range(-5, static_cast<unsigned char>(3)).size(), 8U);
+  EXPECT_EQ(drover::range(-5, std::int64_t{-2}).size(), 3U);
+  EXPECT_EQ(drover::range(3, -3).size(), 0U);
+}
+
 TEST_F(Map, OptionsTakeAllIntegerTypes) {
   const int i = 2;
   const long l = 3;
