@@ -24,13 +24,15 @@ void MapJob::refill() {
   if (input_ended_ || closed_) return;
   core_->require_owner();
   widen_window();
-  if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);
+  const bool timed = spec_.job.timeout_ns != 0;
+  if (timed) core_->crew().watch_deadlines(spec_.options.timeout);
   const std::uint32_t largest_chunk = chunk_size();
   publish_now_ = false;
   if (!spec_.job.indexed) pace_.begin();
   try {
     while (has_room() && find_free_position() && arm_next(largest_chunk)) {
       if (!std::exchange(publish_now_, false)) continue;
+      if (timed) core_->crew().watch_deadlines(spec_.options.timeout);  // the range may have taken long
       publish();
       if (pace_.slow() && something_to_do()) break;
     }

@@ -100,6 +100,7 @@ void MapJob::rearm_rest(std::uint32_t position, Chunk& chunk) {
   chunk.count -= std::exchange(chunk.done, 0);
   armed.first = chunk.first;
   armed.count = chunk.count;
+  if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);
   lane_of(position).board.arm(position);
   slot_.rescan.fetch_add(1, std::memory_order_release);
   core_->crew().wake(1);
