@@ -2,12 +2,15 @@
 #include "fault/jobs.h"
 
 #include <numeric>
-#include <optional>
+#include <stdexcept>
+#include <type_traits>
+#include <variant>
 
 namespace drover_test {
 namespace {
 
-constexpr std::size_t kWideBytes = 40'000;      // fits the ring (256 KiB) six times: the worker has to wait for room
+constexpr std::size_t kWideBytes = 20'000;  // stands in the ring, thirteen times; the next is spilled
+constexpr drover::Duration kLongLimit(60);
 constexpr std::size_t kSpilledBytes = 100'000;  // fits no ring and no entry
 
 std::int64_t answer(std::int64_t i) { return i * i * 7 + 3; }
@@ -28,6 +31,15 @@ std::vector<std::int64_t> spilled_task(std::int64_t i) { return filled(i, kSpill
 
 std::vector<std::int64_t> echo_task(const std::vector<std::int64_t>& values) { return values; }
 
+void void_task(std::int64_t i) {
+  if (i < 0) throw std::runtime_error("no such item");
+}
+
+std::int64_t offset_by_initializer = 0;
+void set_offset(std::int64_t offset) { offset_by_initializer = offset; }
+std::int64_t initialized_task(std::int64_t i) { return answer(i) - 5 + offset_by_initializer; }
+
+bool right(std::monostate, std::size_t) { return true; }
 bool right(std::int64_t value, std::size_t i) { return value == answer(static_cast<std::int64_t>(i)); }
 
 bool right(const std::vector<std::int64_t>& values, std::size_t i) {
@@ -50,23 +62,35 @@ void count_one(Tally& tally, std::size_t index, const Take& take) {
 }
 
 template <class R>
-void count_results(Tally& tally, drover::Results<R> results, bool ordered) {
+void count_results(Tally& tally, drover::Results<R> results, bool ordered, bool leave = false) {
   std::size_t expected = 0;
   for (auto it = results.begin(); it != results.end(); ++it) {
     const std::size_t index = it.index();
     if (ordered && index != expected++) tally.problems.push_back("item " + std::to_string(index) + " out of order");
     count_one(tally, index, [&]() -> R { return *it; });
+    if (leave && expected == tally.delivered.size()) return;
   }
 }
 
 template <auto F, class MakeArgument>
-void count_futures(Tally& tally, drover::Pool& pool, std::size_t retries, const MakeArgument& argument) {
+void count_futures(Tally& tally, drover::Pool& pool, const drover::CallOptions& options, const MakeArgument& argument,
+                   bool drop_others = false) {
   using R = decltype(pool.submit<F>(argument(0)).get());
   std::vector<drover::Future<R>> futures;
   for (std::size_t i = 0; i < tally.delivered.size(); ++i) {
-    futures.push_back(pool.with({.retries = retries}).submit<F>(argument(static_cast<std::int64_t>(i))));
+    futures.push_back(pool.with(options).submit<F>(argument(static_cast<std::int64_t>(i))));
+    if (drop_others) static_cast<void>(pool.with(options).submit<F>(argument(static_cast<std::int64_t>(i))));
   }
-  for (std::size_t i = 0; i < futures.size(); ++i) count_one(tally, i, [&] { return futures[i].get(); });
+  for (std::size_t i = 0; i < futures.size(); ++i) {
+    count_one(tally, i, [&] {
+      if constexpr (std::is_void_v<R>) {
+        futures[i].get();
+        return std::monostate();
+      } else {
+        return futures[i].get();
+      }
+    });
+  }
 }
 
 }  // namespace
@@ -83,6 +107,35 @@ std::string Tally::complaint() const {
   }
   return text;
 }
+
+drover::PoolOptions pool_for(Job job, std::size_t workers) {
+  drover::PoolOptions options{.workers = workers};
+  if (job == Job::kInitialized) options.initializer = drover::call<set_offset>(5);
+  return options;
+}
+
+namespace {
+
+void run_submits(Tally& tally, drover::Pool& pool, Job job, std::size_t retries) {
+  const auto number = [](std::int64_t i) { return i; };
+  const drover::CallOptions options{.retries = retries};
+  switch (job) {
+    case Job::kSubmitSpilled:
+      return count_futures<echo_task>(tally, pool, options, [](std::int64_t i) { return filled(i, kSpilledBytes); });
+    case Job::kSubmitVoid:
+      return count_futures<void_task>(tally, pool, options, number);
+    case Job::kSubmitTimed:
+      return count_futures<small_task>(tally, pool, {.retries = retries, .timeout = kLongLimit}, number);
+    case Job::kDropped:
+      return count_futures<spilled_task>(tally, pool, options, number, true);
+    case Job::kInitialized:
+      return count_futures<initialized_task>(tally, pool, options, number);
+    default:
+      return count_futures<small_task>(tally, pool, options, number);
+  }
+}
+
+}  // namespace
 
 Tally run_job(drover::Pool& pool, Job job, std::size_t items, std::size_t retries) {
   Tally tally(items);
@@ -110,12 +163,23 @@ Tally run_job(drover::Pool& pool, Job job, std::size_t items, std::size_t retrie
     case Job::kSpilled:
       count_results(tally, pool.map<spilled_task>(indices, {.retries = retries}), true);
       break;
-    case Job::kSubmit:
-      count_futures<small_task>(tally, pool, retries, [](std::int64_t i) { return i; });
+    case Job::kVoid:
+      count_results(tally, pool.map<void_task>(indices, {.chunk = 1, .retries = retries}), true);
       break;
-    case Job::kSubmitSpilled:
-      count_futures<echo_task>(tally, pool, retries, [](std::int64_t i) { return filled(i, kSpilledBytes); });
+    case Job::kVoidChunked:
+      count_results(tally, pool.map<void_task>(indices, {.ordered = false, .chunk = 4, .retries = retries}), false);
       break;
+    case Job::kTimed:
+      count_results(tally, pool.map<small_task>(indices, {.chunk = 2, .timeout = kLongLimit, .retries = retries}),
+                    true);
+      break;
+    case Job::kLeft: {
+      const auto more = drover::range(std::int64_t{0}, static_cast<std::int64_t>(items) * 3);
+      count_results(tally, pool.map<small_task>(more, {.chunk = 2, .retries = retries}), true, true);
+      break;
+    }
+    default:
+      run_submits(tally, pool, job, retries);
   }
   return tally;
 }

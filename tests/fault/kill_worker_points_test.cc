@@ -28,7 +28,7 @@ std::size_t restarts(const drover::Pool& pool) {
 /// A job in a pool whose first worker dies at its `point`-th fault point. True when it did.
 bool survives_kill_at(int point, Job job, std::size_t workers, std::size_t retries) {
   setenv("DROVER_FAULT", ("child-1:" + std::to_string(point)).c_str(), 1);
-  drover::Pool pool({.workers = workers});
+  drover::Pool pool(pool_for(job, workers));
   const Tally tally = run_job(pool, job, kItems, retries);
   const Tally after = run_job(pool, Job::kSubmit, 2, 1);
   unsetenv("DROVER_FAULT");

@@ -109,7 +109,7 @@ int occupy(std::size_t workers) {
 int job(const Arguments& arguments) {  // name, items, workers
   for (const auto& [job, name] : drover_test::kJobs) {
     if (arguments.at(0) != name) continue;
-    drover::Pool pool({.workers = std::stoul(arguments.at(2))});
+    drover::Pool pool(drover_test::pool_for(job, std::stoul(arguments.at(2))));
     const Tally tally = drover_test::run_job(pool, job, std::stoul(arguments.at(1)), 0);
     say(tally.complaint().empty() ? "fine" : tally.complaint());
     return tally.complaint().empty() ? 0 : 1;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <random>
 #include <thread>
+#include <variant>
 
 #include "drover/drover.h"
 #include "fault/watchdog.h"
@@ -35,6 +36,10 @@ std::uint64_t answer(std::uint64_t i) { return mixed(mixed(i)); }
 
 std::uint64_t task(std::uint64_t i) { return answer(i); }
 std::vector<std::uint64_t> long_task(std::uint64_t i) { return std::vector<std::uint64_t>(1 + i % 300, answer(i)); }
+std::vector<std::uint64_t> spilled_task(std::uint64_t i) { return std::vector<std::uint64_t>(12'500, answer(i)); }
+void void_task(std::uint64_t i) {
+  if (mixed(i) == 0) throw std::logic_error("no item has this number");
+}
 std::uint64_t text_task(const std::string& text) { return answer(std::stoull(text)); }
 
 std::uint64_t value_of(std::uint64_t value) { return value; }
@@ -50,6 +55,8 @@ class Checker {
  public:
   Checker(std::uint64_t first, std::size_t items) : first_(first), seen_(items) {}
 
+  /// Of a function without a result.
+  void note_finished(std::size_t index) { note(index, answer(first_ + index)); }
   void note(std::size_t index, std::uint64_t value) {
     ASSERT_LT(index, seen_.size());
     EXPECT_EQ(value, answer(first_ + index)) << "item " << index;
@@ -70,7 +77,12 @@ void check(Checker& checker, drover::Results<R> results, bool ordered) {
   std::size_t next = 0;
   for (auto it = results.begin(); it != results.end(); ++it) {
     EXPECT_TRUE(!ordered || it.index() == next++);
-    checker.note(it.index(), value_of(*it));
+    if constexpr (std::is_same_v<R, std::monostate>) {
+      *it;
+      checker.note_finished(it.index());
+    } else {
+      checker.note(it.index(), value_of(*it));
+    }
     if (testing::Test::HasFailure()) return;
   }
   checker.expect_all();
@@ -85,11 +97,21 @@ void check_submits(drover::Pool& pool, Checker& checker, std::uint64_t first, st
   checker.expect_all();
 }
 
+constexpr unsigned kKinds = 8;
+constexpr unsigned kSubmits = 5;
+constexpr unsigned kSpilled = 6;
+
+/// The most tasks of a job.
+std::size_t most_of(unsigned kind) {
+  if (kind % kKinds == kSpilled) return 100;
+  return kind % kKinds == kSubmits ? 1000 : 8000;
+}
+
 /// One job of `items` tasks; `kind` says which.
 void run_one(drover::Pool& pool, unsigned kind, std::uint64_t first, std::size_t items) {
   Checker checker(first, items);
   const auto inputs = drover::range(first, first + items);
-  switch (kind % 6) {
+  switch (kind % kKinds) {
     case 0:
       return check(checker, pool.map<task>(inputs, {.ordered = false, .retries = kRetries}), false);
     case 1:
@@ -104,8 +126,13 @@ void run_one(drover::Pool& pool, unsigned kind, std::uint64_t first, std::size_t
     }
     case 4:
       return check(checker, pool.map<long_task>(inputs, {.ordered = false, .retries = kRetries}), false);
-    default:
+    case kSubmits:
       return check_submits(pool, checker, first, items);
+    case kSpilled:
+      return check(checker, pool.map<spilled_task>(inputs, {.ordered = false, .retries = kRetries}), false);
+    default:
+      return check(checker, pool.map<void_task>(inputs, {.ordered = first % 2 == 0, .retries = kRetries}),
+                   first % 2 == 0);
   }
 }
 
@@ -114,8 +141,8 @@ std::uint64_t run_all(drover::Pool& pool, std::mt19937_64& random, std::uint64_t
   const auto end = std::chrono::steady_clock::now() + duration;
   std::uint64_t done = 0;
   for (unsigned kind = 0; done < tasks || std::chrono::steady_clock::now() < end; ++kind) {
-    const std::size_t items = 1 + random() % (kind % 6 == 5 ? 1000 : 8000);
-    const Watchdog watchdog("a job of kind " + std::to_string(kind % 6), seconds(120));
+    const std::size_t items = 1 + random() % most_of(kind);
+    const Watchdog watchdog("a job of kind " + std::to_string(kind % kKinds), seconds(120));
     run_one(pool, kind, done, items);
     done += items;
     if (testing::Test::HasFailure()) break;
