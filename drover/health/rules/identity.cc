@@ -12,6 +12,7 @@ namespace drover::inline v1::health {
 namespace {
 
 constexpr int kMostAncestors = 32;
+constexpr double kStartsAtOnce = 1;  // seconds
 
 const std::string* variable(const ProcessDetail& detail, const char* name) {
   const auto found = detail.environment.find(name);
@@ -63,32 +64,109 @@ bool contains_any(std::string_view text, const std::array<std::string_view, N>& 
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != text.npos; });
 }
 
+template <std::size_t N>
+bool is_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
 constexpr std::array<std::string_view, 6> kNotebooks = {
     "ipykernel", "jupyter-lab", "jupyter-notebook", "jupyterhub-singleuser", "colab_kernel", "rsession"};
-constexpr std::array<std::string_view, 12> kServers = {"vllm",
-                                                       "tritonserver",
-                                                       "ollama",
-                                                       "ray::",
-                                                       "sglang",
-                                                       "torchserve",
-                                                       "uvicorn",
-                                                       "gunicorn",
-                                                       "text-generation-server",
-                                                       "llama-server",
-                                                       "triton_python_backend",
-                                                       "model_server"};
+constexpr std::array<std::string_view, 8> kServers = {
+    "vllm", "tritonserver", "ollama", "ray::", "sglang", "torchserve", "uvicorn", "gunicorn"};
+/// Words that make a server of whatever has one of them in its name: trtllm-serve, model_server, "lmdeploy serve".
+constexpr std::array<std::string_view, 3> kServing = {"serve", "server", "serving"};
+constexpr std::array<std::string_view, 2> kServersOfModels = {"text-generation-server", "triton_python_backend"};
 constexpr std::array<std::string_view, 18> kSystem = {
     "Xorg",        "Xwayland", "gnome-shell", "kwin_wayland",  "nvidia-cuda-mps", "nv-hostengine", "nvidia-persiste",
     "dcgmi",       "nvvs",     "nvidia-smi",  "nvidia-fabric", "nvidia-imex",     "dcgm-exporter", "nvidia-powerd",
     "drover-nvml", "nvtop",    "nvitop",      "gpustat"};
+// Both adopt orphans; the init of a container also starts the one process that it is there for, at once.
+constexpr std::array<std::string_view, 4> kManagers = {"systemd", "init", "s6-svscan", "runsvdir"};
+constexpr std::array<std::string_view, 6> kContainerInits = {"tini",        "tini-static", "dumb-init",
+                                                             "docker-init", "catatonit",   "podman-init"};
+constexpr std::array<std::string_view, 8> kShells = {"bash", "sh", "dash", "zsh", "fish", "ksh", "tcsh", "csh"};
+
+/// What is run, of all arguments: the program, of an interpreter its script or module, and a command as in "lmdeploy
+/// serve". A path to data or the name of an option says nothing about what a program is.
+struct Program {
+  std::string_view program, script, command;
+};
+
+/// Takes the next argument off.
+std::string_view next_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+bool is_interpreter(std::string_view program) {
+  static constexpr std::array<std::string_view, 6> kInterpreters = {"python", "pypy", "node", "julia", "perl", "ruby"};
+  return std::any_of(kInterpreters.begin(), kInterpreters.end(),
+                     [&](std::string_view name) { return program.substr(0, name.size()) == name; });
+}
+
+Program program_of(std::string_view arguments) {
+  const auto base = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
+  Program result;
+  result.program = base(next_word(arguments));
+  std::string_view word = next_word(arguments);
+  if (is_interpreter(result.program)) {
+    for (; !word.empty() && word.front() == '-'; word = next_word(arguments)) {
+      if (word == "-c") return result;  // a text, of which the words say nothing
+      if (word == "-m") break;
+      if (word == "-W" || word == "-X") next_word(arguments);
+    }
+    result.script = word == "-m" ? next_word(arguments) : base(word);
+    word = next_word(arguments);
+  }
+  const bool bare = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == word.npos;
+  if (bare && word.front() != '-') result.command = word;
+  return result;
+}
+
+/// Whether one of the parts between punctuation is a word of serving: "serve.py", not "observe.py".
+bool names_serving(std::string_view name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  while (!name.empty()) {
+    const auto end = std::find_if_not(name.begin(), name.end(), is_letter);
+    const auto length = static_cast<std::size_t>(end - name.begin());
+    if (is_one_of(name.substr(0, length), kServing)) return true;
+    name.remove_prefix(std::min(length + 1, name.size()));
+  }
+  return false;
+}
+
+bool is_server(const ProcessBrief& process, const Program& runs) {
+  for (const std::string_view name : {std::string_view(process.name), runs.program, runs.script}) {
+    if (contains_any(name, kServers) || contains_any(name, kServersOfModels)) return true;
+  }
+  return names_serving(runs.program) || names_serving(runs.script) || is_one_of(runs.command, kServing);
+}
 
 /// What name and command line say about one process.
 Kind own_kind(const ProcessBrief& process, const ProcessDetail* detail) {
   if (contains_any(process.name, kSystem)) return Kind::kSystem;
-  const std::string_view command = detail != nullptr ? std::string_view(detail->command) : std::string_view();
-  if (contains_any(command, kNotebooks) || contains_any(process.name, kNotebooks)) return Kind::kNotebook;
-  if (contains_any(command, kServers) || contains_any(process.name, kServers)) return Kind::kServer;
-  return Kind::kPlain;
+  const Program runs = program_of(detail != nullptr ? std::string_view(detail->command) : std::string_view());
+  for (const std::string_view name : {std::string_view(process.name), runs.program, runs.script}) {
+    if (contains_any(name, kNotebooks)) return Kind::kNotebook;
+  }
+  return is_server(process, runs) ? Kind::kServer : Kind::kPlain;
+}
+
+/// A shell that a person types into: it runs no script and no given command.
+bool is_terminal(const ProcessBrief& process, const ProcessDetail* detail) {
+  if (!is_one_of(process.name, kShells)) return false;
+  std::string_view arguments = detail != nullptr ? std::string_view(detail->command) : std::string_view();
+  next_word(arguments);
+  for (std::string_view word = next_word(arguments); !word.empty(); word = next_word(arguments)) {
+    if (word == "--init-file" || word == "--rcfile") {
+      next_word(arguments);
+    } else if (word.front() != '-' || word == "-c") {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// A master that is this node's own says nothing about other nodes, and neither does torchrun's run id "none".
@@ -110,6 +188,22 @@ std::string wide_group_of(const ProcessDetail& detail) {
   return group;
 }
 
+/// What the ranks of one job have in common and those of others have not: the user, and what the launcher set.
+std::string group_of(const ProcessDetail& detail) {
+  std::string group = "user " + (detail.uid ? std::to_string(*detail.uid) : "?");
+  for (const char* const name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
+                                 "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE"}) {
+    if (const std::string* const value = variable(detail, name)) group += "/" + *value;
+  }
+  return group;
+}
+
+/// Whether the environment alone tells the job from another one of the same user.
+bool tells_job(const ProcessDetail& detail) {
+  return variable(detail, "PMIX_NAMESPACE") != nullptr || variable(detail, "MASTER_PORT") != nullptr ||
+         variable(detail, "SLURM_STEP_ID") != nullptr;
+}
+
 }  // namespace
 
 Job job_of(const ProcessDetail& detail) {
@@ -127,11 +221,22 @@ Job job_of(const ProcessDetail& detail) {
     job.label = "slurm " + job.id;
   }
   if (job.rank) {
-    for (const char* const name : {"SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE"}) {
-      if (const std::string* const value = variable(detail, name)) job.group += *value + "/";
-    }
-    if (job.group.empty()) job.group = "/";
+    job.group = group_of(detail);
     job.wide_group = wide_group_of(detail);
+  }
+  return job;
+}
+
+Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
+  Job job = job_of(detail);
+  if (!job.ranked() || tells_job(detail)) return job;
+  const ProcessBrief* ancestor = find_process(host, process.parent);
+  for (int steps = 0; ancestor != nullptr && steps < kMostAncestors; ++steps) {
+    if (is_launcher(*ancestor, find_detail(host, ancestor->pid))) {
+      job.group += "/launcher " + std::to_string(ancestor->pid);
+      break;
+    }
+    ancestor = find_process(host, ancestor->parent);
   }
   return job;
 }
@@ -149,7 +254,9 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
   if (own != Kind::kPlain) return own;
   const ProcessBrief* ancestor = find_process(host, process.parent);
   for (int steps = 0; ancestor != nullptr && steps < kMostAncestors; ++steps) {
-    const Kind kind = own_kind(*ancestor, find_detail(host, ancestor->pid));
+    const ProcessDetail* const more = find_detail(host, ancestor->pid);
+    if (is_terminal(*ancestor, more)) break;  // what a person started in a terminal is no part of who opened it
+    const Kind kind = own_kind(*ancestor, more);
     if (kind == Kind::kNotebook || kind == Kind::kServer) return kind;
     ancestor = find_process(host, ancestor->parent);
   }
@@ -160,19 +267,29 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
 bool is_reaper(const HostSample& host, int pid, bool container) {
   if (pid == 1 && !container) return true;
   const ProcessBrief* const process = find_process(host, pid);
-  if (process == nullptr) return false;
-  static constexpr std::array<std::string_view, 9> kReapers = {
-      "systemd", "init", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan", "runsvdir", "containerd-shim"};
-  return std::any_of(kReapers.begin(), kReapers.end(),
-                     [&](std::string_view name) { return process->name.substr(0, name.size()) == name; });
+  return process != nullptr && (is_one_of(process->name, kManagers) || is_one_of(process->name, kContainerInits));
+}
+
+bool is_adopted(const HostSample& host, const ProcessBrief& process, bool container) {
+  if (!is_reaper(host, process.parent, container)) return false;
+  const ProcessBrief* const parent = find_process(host, process.parent);
+  if (parent == nullptr || !is_one_of(parent->name, kContainerInits)) return true;
+  const double later = static_cast<double>(process.start_ticks) - static_cast<double>(parent->start_ticks);
+  return later > kStartsAtOnce * os::clock_ticks();
 }
 
 bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail) {
-  static constexpr std::array<std::string_view, 11> kLaunchers = {
-      "torchrun",   "mpirun",    "mpiexec",    "orterun",           "prterun",      "hydra_pmi",
-      "accelerate", "deepspeed", "horovodrun", "torch.distributed", "drover launch"};
+  static constexpr std::array<std::string_view, 9> kLaunchers = {
+      "torchrun", "mpirun", "mpiexec", "orterun", "prterun", "hydra_pmi", "accelerate", "deepspeed", "horovodrun"};
+  if (contains_any(process.name, kLaunchers)) return true;
+  const Program runs = program_of(detail != nullptr ? std::string_view(detail->command) : std::string_view());
+  return contains_any(runs.program, kLaunchers) || contains_any(runs.script, kLaunchers) ||
+         runs.script.substr(0, 17) == "torch.distributed" || (runs.program == "drover" && runs.command == "launch");
+}
+
+bool is_python(const ProcessBrief& process, const ProcessDetail* detail) {
   const std::string_view command = detail != nullptr ? std::string_view(detail->command) : std::string_view();
-  return contains_any(process.name, kLaunchers) || contains_any(command.substr(0, 256), kLaunchers);
+  return process.name.substr(0, 6) == "python" || program_of(command).program.substr(0, 6) == "python";
 }
 
 double age_of(const ProcessBrief& process, double now) {

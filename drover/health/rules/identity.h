@@ -23,20 +23,30 @@ struct Job {
   bool ranked() const noexcept { return rank.has_value(); }
 };
 Job job_of(const ProcessDetail& detail);
+/// With a group that also tells jobs apart of which only the launcher differs, as without PMIx.
+Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail);
 
 enum class Kind { kPlain, kNotebook, kServer, kStopped, kDebugged, kSystem };
 const char* to_text(Kind kind) noexcept;
 
 /// kSystem: a display server, MPS, the vendor's daemons: what holds memory by design. A notebook or server counts also
-/// when it is an ancestor; a listening port makes a server only of what is no rank of a job.
+/// when it is an ancestor, unless a person's shell lies between, as in a terminal of JupyterLab; a listening port makes
+/// a server only of what is no rank of a job. Only the name, the program, its script or module count, no other
+/// argument.
 Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail* detail);
 
 /// Whether it is a reaper that orphans get as their parent: systemd, tini and the like, and pid 1, which in a container
 /// may also be the very launcher. A parent that /proc does not show lives all the same.
 bool is_reaper(const HostSample& host, int pid, bool container);
 
+/// Whether its parent is a reaper that did not start it: the first process of a container begins together with its
+/// init.
+bool is_adopted(const HostSample& host, const ProcessBrief& process, bool container);
+
 /// Whether it starts and watches the ranks of a job: torchrun, mpirun and the like. A shell does not.
 bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail);
+
+bool is_python(const ProcessBrief& process, const ProcessDetail* detail);
 
 /// Seconds since it was started.
 double age_of(const ProcessBrief& process, double now);
