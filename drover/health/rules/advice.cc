@@ -32,7 +32,8 @@ std::vector<Subject> subjects(const Scene& scene) {
   }
   std::vector<Subject> result;
   for (auto& [pid, subject] : found) {
-    if (subject.detail != nullptr) subject.job = job_of(*subject.detail);
+    if (subject.detail != nullptr && subject.brief != nullptr)
+      subject.job = job_of(scene.last.host, *subject.brief, *subject.detail);
     if (subject.brief != nullptr) subject.kind = kind_of(scene.last.host, *subject.brief, subject.detail);
     result.push_back(std::move(subject));
   }
@@ -108,10 +109,10 @@ void grade(const Scene& scene, Finding& finding, double held_s, double enough_s,
   const double minutes = enough_s / 60;
   const std::string window = minutes < 1 ? std::to_string(static_cast<int>(enough_s * 1.2 + 1)) + "s"
                                          : std::to_string(static_cast<int>(minutes * 1.05 + 1)) + "m";
-  finding.not_because.push_back((scene.once
-                                     ? "not judged: a single look; run with --window "
-                                     : "not judged: seen for " + duration_text(held_s) + " only; run with --window ") +
-                                window + ", or repeatedly with --history");
+  finding.not_because.push_back(
+      (scene.once ? "known for long enough: a single look; run with --window "
+                  : "known for long enough: seen for " + duration_text(held_s) + " only; run with --window ") +
+      window + ", or repeatedly with --history");
 }
 
 void advise_asking(Finding& finding, const Job& job) {
@@ -124,16 +125,15 @@ void advise_asking(Finding& finding, const Job& job) {
   finding.action.push_back(std::move(ask));
 }
 
-void advise_evidence(Finding& finding, int pid, bool ranked) {
+void advise_evidence(Finding& finding, int pid, bool collective, bool python) {
   const std::string number = std::to_string(pid);
-  finding.action.push_back("keep evidence: py-spy dump --pid " + number + "; cat /proc/" + number +
-                           "/task/*/wchan; gdb -p " + number + " -batch -ex 'thread apply all bt'");
-  if (ranked) {
-    finding.action.emplace_back(
-        "ask NCCL itself (2.24 and later): ncclras, or port 28028 of the node; next time set "
-        "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 "
-        "and TORCH_NCCL_DUMP_ON_TIMEOUT=1");
-  }
+  finding.action.push_back("keep evidence: " + (python ? "py-spy dump --pid " + number + "; " : std::string()) +
+                           "cat /proc/" + number + "/task/*/wchan; gdb -p " + number +
+                           " -batch -ex 'thread apply all bt'");
+  if (!collective) return;
+  finding.action.push_back(
+      "ask NCCL itself (2.24 and later), if it uses it: ncclras, or port 28028 of the node" +
+      std::string(python ? "; next time set TORCH_NCCL_TRACE_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1" : ""));
 }
 
 std::string pid_list(const std::vector<int>& pids) {
@@ -155,9 +155,13 @@ std::string how_to_read_log(const GpuSample* gpu) {
 }
 
 void advise_ending(Finding& finding, int launcher, const std::vector<int>& pids) {
-  const std::string first = launcher > 0 ? std::to_string(launcher) + " (the launcher)" : pid_list(pids);
-  finding.action.push_back("then kill -TERM " + first + ", wait 30 s, then kill -INT");
-  finding.action.push_back("only if it still lives: kill -KILL " + pid_list(pids) + ", these and no others");
+  std::vector<int> mortal = pids;  // pid 1 takes the machine, or the container, along
+  std::erase_if(mortal, [](int pid) { return pid <= 1; });
+  if (mortal.empty()) return;
+  const std::string all = pid_list(mortal), first = launcher > 1 ? std::to_string(launcher) : all;
+  finding.action.push_back("then kill -TERM " + first + (launcher > 1 ? " (the launcher)" : "") +
+                           ", wait 30 s, then kill -INT " + first);
+  finding.action.push_back("only if it still lives: kill -KILL " + all + ", these and no others");
 }
 
 namespace {

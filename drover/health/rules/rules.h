@@ -77,7 +77,8 @@ void grade(const Scene& scene, Finding& finding, double held_s, double enough_s,
 
 // Advice, in the order in which it is to be followed.
 void advise_asking(Finding& finding, const Job& job);
-void advise_evidence(Finding& finding, int pid, bool ranked);
+/// `collective`: NCCL may know more; `python`: its tools fit.
+void advise_evidence(Finding& finding, int pid, bool collective, bool python = true);
 /// `launcher`: 0 when there is none; `pids`: all that may have to be killed in the end.
 void advise_ending(Finding& finding, int launcher, const std::vector<int>& pids);
 std::string pid_list(const std::vector<int>& pids);
