@@ -103,6 +103,9 @@ void read_process(Words words, Tracker& tracker) {
     *streak = words.streak();
   if (const std::uint64_t thread = words.count(); thread != 0)
     track.stuck_threads = {static_cast<int>(thread & 0x3FFFFFU)};
+  Words newer = words;  // what older programs did not write
+  const Streak polls = newer.streak();
+  if (newer.good()) track.polls = polls;
   if (words.good()) tracker.processes()[key] = track;
 }
 
@@ -172,7 +175,8 @@ std::string history_text(const Tracker& tracker, const std::string& boot, double
             std::to_string(track.io_bytes);
     for (const Streak* const streak : {&track.stuck, &track.killed, &track.defunct, &track.calm, &track.blocked})
       text += text_of(*streak);
-    text += " " + std::to_string(track.stuck_threads.empty() ? 0 : track.stuck_threads.front()) + "\n";
+    text += " " + std::to_string(track.stuck_threads.empty() ? 0 : track.stuck_threads.front()) + text_of(track.polls) +
+            "\n";
   }
   for (const auto& [key, track] : tracker.holds()) {
     if (!is_word(key.first)) continue;

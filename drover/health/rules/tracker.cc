@@ -2,6 +2,7 @@
 #include "drover/health/rules/tracker.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "drover/health/rules/identity.h"
 #include "drover/os/host_files.h"
@@ -12,6 +13,7 @@ namespace {
 using enum Limit;
 
 constexpr int kMostAncestors = 64;
+constexpr double kNearly = 0.1;        // of a core: how far from one core a thread that polls may be
 constexpr double kForget = 24 * 3600;  // what was not seen for so long is dropped
 
 const ProcessBrief* find_in(const std::vector<ProcessBrief>& table, int pid) noexcept {
@@ -113,6 +115,8 @@ void Tracker::add_work(ProcessTrack& track, double at, const ProcessBrief& brief
   const int clear = static_cast<int>(limits_[kClear]);
   track.calm.add(from, at, calm ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
   track.blocked.add(from, at, blocked ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
+  const bool polls = track.io_known && silent && std::abs(track.cpu_share - 1) <= kNearly + tick;
+  track.polls.add(from, at, polls ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
 }
 
 /// The same thread must be uninterruptible in every look: different ones that wait for a disk in turn are at work.

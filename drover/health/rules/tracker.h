@@ -25,6 +25,7 @@ struct ProcessTrack {
   Streak defunct;  ///< the leader is a zombie
   Streak calm;     ///< it and its descendants use little CPU (R8's limit)
   Streak blocked;  ///< they use none, nothing is read or written, and all threads sleep (R7's limits)
+  Streak polls;    ///< they use just one core, and nothing is read or written
   std::vector<int> stuck_threads;
   std::string stuck_in;  ///< the kernel function; empty: not to be told
   bool in_storage = false, in_driver = false;
