@@ -1,117 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <limits>
+#include <map>
+#include <tuple>
 
-#include "drover/health/rules/rules.h"
+#include "drover/health/rules/job_view.h"
 
 namespace drover::inline v1::health {
 namespace {
 
 using enum Limit;
 
-/// What can be said about the job of one process, over all GPUs it is on.
-struct JobView {
-  const Scene& scene;
-  const Subject& subject;
-  const std::vector<Subject>& all;
-
-  double idle = 0, spinning = 0;  ///< seconds; idle on all its GPUs
-  int idle_looks = 0, spinning_looks = 0;
-  bool holds_idle = false, holds_spinning = false;
-  const Subject::On* spins_on = nullptr;
-  bool was_busy = false;
-
-  JobView(const Scene& s, const Subject& one, const std::vector<Subject>& others)
-      : scene(s), subject(one), all(others) {
-    holds_idle = !subject.gpus.empty();
-    idle = std::numeric_limits<double>::max();
-    idle_looks = std::numeric_limits<int>::max();
-    for (const Subject::On& on : subject.gpus) {
-      holds_idle = holds_idle && on.hold->idle.holds() && on.track->cannot_judge.empty();
-      idle = std::min(idle, on.hold->idle.length());
-      idle_looks = std::min(idle_looks, on.hold->idle.hits);
-      was_busy = was_busy || on.hold->was_busy;
-      if (on.hold->spinning.holds() && (spins_on == nullptr || on.hold->spinning.length() > spinning)) {
-        spins_on = &on;
-        spinning = on.hold->spinning.length();
-        spinning_looks = on.hold->spinning.hits;
-      }
-    }
-    // Power that is low but goes up and down is work.
-    const double flat = scene.limits[kR6Flat];
-    holds_spinning = spins_on != nullptr && spins_on->hold->power.relative_variance() <= flat * flat;
+/// "Slurm has no step of job 77 here any more"; empty: it has one, or it is not Slurm's.
+std::string sign_of_slurm(const JobView& view) {
+  const Job& job = view.subject.job;
+  if (job.scheduler != "slurm") return {};
+  bool daemon = false;
+  for (const ProcessBrief& process : view.scene.last.host.processes) {
+    daemon = daemon || process.name == "slurmd";
+    if (process.name != "slurmstepd") continue;
+    const ProcessDetail* const detail = find_detail(view.scene.last.host, process.pid);
+    if (detail == nullptr || detail->command.find("[" + job.id + ".") != std::string::npos) return {};
   }
-};
-
-std::vector<const Subject*> peers(const JobView& view) {
-  std::vector<const Subject*> result;
-  for (const Subject& other : view.all) {
-    if (&other != &view.subject && other.job.ranked() && other.job.group == view.subject.job.group)
-      result.push_back(&other);
-  }
-  return result;
+  return daemon ? "Slurm has no step of job " + job.id + " here any more" : std::string();
 }
 
-/// Ranks of the job that live on this node. One that is on no GPU is not described, and is known by its parent and
-/// name.
-int live_local_ranks(const JobView& view) {
-  const HostSample& host = view.scene.last.host;
-  int count = 0;
-  for (const ProcessBrief& process : host.processes) {
-    if (process.state == 'Z' || process.state == 'X') continue;
-    const ProcessDetail* const detail = find_detail(host, process.pid);
-    const Job job = detail != nullptr ? job_of(*detail) : Job();
-    const bool rank = job.ranked() && job.group == view.subject.job.group;
-    const bool sibling = detail == nullptr && process.parent > 1 && process.parent == view.subject.brief->parent &&
-                         process.name == view.subject.brief->name;
-    if (rank || sibling) ++count;
-  }
-  return count;
-}
-
-/// 0 when the parent is none: a TERM for a user's shell would end more than the job.
-int launcher_of(const JobView& view) {
-  const HostSample& host = view.scene.last.host;
-  const ProcessBrief* const parent = find_process(host, view.subject.brief->parent);
-  return parent != nullptr && is_launcher(*parent, find_detail(host, parent->pid)) ? parent->pid : 0;
-}
-
-std::vector<int> members(const JobView& view) {
-  std::vector<int> pids = {view.subject.pid};
-  for (const Subject* const peer : peers(view)) pids.push_back(peer->pid);
-  std::sort(pids.begin(), pids.end());
-  return pids;
-}
-
-/// Why the job has lost its head; empty: it has not.
+/// Why the job has lost its head; empty: it has not. What belongs to an ended Slurm job needs no rank for that.
 std::vector<std::string> signs_of_orphan(const JobView& view) {
   const Scene& scene = view.scene;
   const HostSample& host = scene.last.host;
   const ProcessBrief& brief = *view.subject.brief;
+  const Job& job = view.subject.job;
   std::vector<std::string> signs;
+  // systemd starts the processes of its services itself: there it is no reaper.
+  if (job.ranked() && job.scheduler != "systemd" && is_adopted(host, brief, scene.container))
+    signs.push_back("its launcher is gone: its parent is now pid " + std::to_string(brief.parent));
+  if (job.ranked() && job.local_world_size) {
+    const int live = live_local_ranks(view);
+    if (live < *job.local_world_size) {
+      signs.push_back("only " + std::to_string(live) + " of " + count_text(*job.local_world_size, "rank", "ranks") +
+                      " of this node " + (live == 1 ? "lives" : "live"));
+    }
+  }
+  if (std::string sign = sign_of_slurm(view); !sign.empty()) signs.push_back(std::move(sign));
+  // A group without its leader is common among daemons: it only strengthens what else there is.
   const ProcessBrief* const leader = find_process(host, brief.group);
   const bool leaderless = brief.group != brief.pid && (leader == nullptr || leader->state == 'Z');
-  if (is_reaper(host, brief.parent, scene.container))
-    signs.push_back("its launcher is gone: its parent is now pid " + std::to_string(brief.parent));
-  if (view.subject.job.local_world_size) {
-    const int live = live_local_ranks(view);
-    if (live < *view.subject.job.local_world_size) {
-      signs.push_back("only " + std::to_string(live) + " of " + std::to_string(*view.subject.job.local_world_size) +
-                      " ranks of this node live");
-    }
-  }
-  if (view.subject.job.scheduler == "slurm") {
-    bool daemon = false, step = false;
-    for (const ProcessBrief& process : host.processes) {
-      daemon = daemon || process.name == "slurmd";
-      const ProcessDetail* const detail = process.name == "slurmstepd" ? find_detail(host, process.pid) : nullptr;
-      step =
-          step || (process.name == "slurmstepd" &&
-                   (detail == nullptr || detail->command.find("[" + view.subject.job.id + ".") != std::string::npos));
-    }
-    if (daemon && !step) signs.push_back("Slurm has no step of job " + view.subject.job.id + " here any more");
-  }
-  // A group without its leader is common among daemons: it only strengthens what else there is.
   if (!signs.empty() && leaderless)
     signs.push_back("the leader of its process group, " + std::to_string(brief.group) + ", is gone");
   return signs;
@@ -128,47 +61,94 @@ void name_silence(const JobView& view, Finding& finding) {
   }
 }
 
+/// Ask, keep evidence, and end it. A note is no more than a guess, and ends nobody; one that names a rank to look at
+/// first needs no evidence from those that wait for it.
+void advise(const JobView& view, Finding& finding) {
+  const Subject& subject = view.subject;
+  const bool explained = !finding.action.empty();
+  advise_asking(finding, subject.job);
+  if (explained) return;
+  const bool python = is_python(*subject.brief, subject.detail);
+  const bool nvidia = !subject.gpus.empty() && subject.gpus.front().gpu->vendor == "nvidia";
+  const bool collective = nvidia && subject.job.ranked() && (python || view.holds_spinning);
+  advise_evidence(finding, subject.pid, collective, python);
+  if (finding.severity >= Severity::kWarning) advise_ending(finding, launcher_of(view), members(view));
+}
+
+/// How an orphan waits, and for how long; nothing when it works.
+struct Waiting {
+  std::string how;
+  double held = 0, enough = 0;
+  int looks = 0;
+};
+Waiting waiting_of(const JobView& view) {
+  const Thresholds& limits = view.scene.limits;
+  const ProcessTrack* const track = view.subject.track;
+  if (view.holds_spinning)
+    return {"its GPU spins without progress for ", view.spinning, limits[kR5Hold], view.spinning_looks};
+  if (!view.holds_idle || track == nullptr) return {};
+  if (track->calm.holds() && track->io_rate <= limits[kR7Io])
+    return {"its GPU and CPU are idle for ", std::min(view.idle, track->calm.length()), limits[kR5Hold],
+            view.idle_looks};
+  // As MPI waits. A calculation looks the same for a while, so it needs longer, and others to wait for.
+  if (!track->polls.holds() || view.subject.job.world_size.value_or(1) < 2) return {};
+  return {"its GPU is idle, and it uses just one core and reads and writes nothing, as one that polls, for ",
+          std::min(view.idle, track->polls.length()), limits[kR6High], view.idle_looks};
+}
+
 bool judge_orphan(const JobView& view, std::vector<Finding>& findings) {
   const Subject& subject = view.subject;
-  if (!subject.job.ranked() || subject.kind != Kind::kPlain) return false;
+  const Thresholds& limits = view.scene.limits;
+  if (subject.kind != Kind::kPlain || (!subject.job.ranked() && subject.job.scheduler != "slurm")) return false;
+  const Waiting waits = waiting_of(view);
+  if (waits.how.empty()) return false;
   const std::vector<std::string> signs = signs_of_orphan(view);
-  const ProcessTrack* const track = subject.track;
-  const bool quiet =
-      view.holds_idle && track != nullptr && track->calm.holds() && track->io_rate <= view.scene.limits[kR7Io];
-  if (signs.empty() || (!quiet && !view.holds_spinning)) return false;
+  if (signs.empty()) return false;
   Finding finding = about(view.scene, Rule::kR5, subject, "ORPHANED JOB");
   finding.because = signs;
-  const double held = view.holds_spinning ? view.spinning : std::min(view.idle, track->calm.length());
-  finding.because.push_back(
-      (view.holds_spinning ? "its GPU spins without progress for " : "its GPU and CPU are idle for ") +
-      duration_text(held));
-  finding.not_because.emplace_back("a service, or a shell's background job: it has a rank");
-  grade(view.scene, finding, held, view.scene.limits[kR5Hold], Severity::kWarning,
-        signs.size() > 1 ? Confidence::kHigh : Confidence::kMedium,
-        view.holds_spinning ? view.spinning_looks : view.idle_looks);
-  finding.limits = {view.scene.limits.text(kR5Hold)};
-  advise_asking(finding, subject.job);
-  advise_evidence(finding, subject.pid, true);
-  advise_ending(finding, launcher_of(view), members(view));
+  finding.because.push_back(waits.how + duration_text(waits.held));
+  finding.not_because.emplace_back(subject.job.ranked() ? "a service, or a shell's background job: it has a rank"
+                                                        : "a job that runs: Slurm would have a step of it here");
+  grade(view.scene, finding, waits.held, waits.enough, Severity::kWarning,
+        signs.size() > 1 ? Confidence::kHigh : Confidence::kMedium, waits.looks);
+  finding.limits = {limits.text(waits.enough == limits[kR5Hold] ? kR5Hold : kR6High)};
+  advise(view, finding);
   findings.push_back(std::move(finding));
   return true;
+}
+
+/// Ranks that others may wait for, with good reason: one at work here, or on nodes that are not looked at.
+bool explain_waiting(const JobView& view, double held, Finding& finding) {
+  const std::string at_work = peer_at_work(view, held);
+  if (!at_work.empty()) {
+    finding.not_because.push_back("a fault, it seems: " + at_work + ", and the others wait for it");
+    finding.action.push_back("look at that one first: " + at_work);
+    return true;
+  }
+  const int elsewhere = ranks_elsewhere(view);
+  if (elsewhere > 0) {
+    finding.not_because.push_back(
+        "a wait for another node, which is not ruled out: " + count_text(elsewhere, "rank", "ranks") + " of " +
+        std::to_string(view.subject.job.world_size.value_or(0)) +
+        " are not here, and may still work; look at all nodes at once (inspect --hosts, or merge)");
+  }
+  return false;
 }
 
 /// What the other ranks of the job do: all the same, or one that does not follow.
 void compare_peers(const JobView& view, Finding& finding, Confidence& confidence) {
   int same = 0;
-  std::vector<int> idle;
+  std::vector<const Subject*> idle;
   for (const Subject* const peer : peers(view)) {
     const JobView other(view.scene, *peer, view.all);
     if (other.holds_spinning) ++same;
-    if (!other.holds_spinning && other.holds_idle) idle.push_back(peer->pid);
+    if (!other.holds_spinning && other.holds_idle) idle.push_back(peer);
   }
-  if (same > 0) finding.because.push_back(std::to_string(same) + " other ranks of the job here spin as well");
-  for (const int pid : idle) {
-    const auto at = std::find_if(view.all.begin(), view.all.end(), [&](const Subject& one) { return one.pid == pid; });
-    finding.because.push_back("rank " + std::to_string(at->job.rank.value_or(-1)) + " (pid " + std::to_string(pid) +
-                              ") does nothing: look there first");
-  }
+  if (same > 0)
+    finding.because.push_back(count_text(same, "other rank of the job here spins", "other ranks of the job here spin") +
+                              " as well");
+  for (const Subject* const peer : idle)
+    finding.because.push_back(rank_text(peer->job, peer->pid) + " does nothing on its GPU: look there first");
   if (!idle.empty() && confidence == Confidence::kMedium) confidence = Confidence::kHigh;
 }
 
@@ -206,17 +186,17 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
   const double held = view.spinning;
   const bool complete = view.subject.track != nullptr && view.subject.track->io_known;
   Confidence confidence = held >= scene.limits[kR6High] && complete ? Confidence::kHigh : Confidence::kMedium;
-  if (view.subject.job.ranked()) compare_peers(view, finding, confidence);
-  if (held < scene.limits[kR6Low]) finding.not_because.emplace_back("a phase without traffic: too short to rule out");
   const bool server = view.subject.kind == Kind::kServer;
+  const bool explained = explain_waiting(view, held, finding);
+  if (explained) confidence = Confidence::kLow;
+  if (view.subject.job.ranked() && !explained) compare_peers(view, finding, confidence);
+  if (held < scene.limits[kR6Low]) finding.not_because.emplace_back("a phase without traffic: too short to rule out");
   if (server) finding.not_because.emplace_back("a fault: some servers wait for requests by spinning");
-  grade(scene, finding, held, scene.limits[kR6Medium], server ? Severity::kInfo : Severity::kWarning, confidence,
-        view.spinning_looks);
+  grade(scene, finding, held, scene.limits[kR6Medium], server || explained ? Severity::kInfo : Severity::kWarning,
+        confidence, view.spinning_looks);
   finding.limits = {scene.limits.text(kR6Medium), scene.limits.text(kR6Cores), scene.limits.text(kR6Memory),
                     scene.limits.text(kR6PowerOfLimit), scene.limits.text(kR6Pcie)};
-  advise_asking(finding, view.subject.job);
-  advise_evidence(finding, view.subject.pid, view.subject.job.ranked());
-  advise_ending(finding, launcher_of(view), members(view));
+  advise(view, finding);
   findings.push_back(std::move(finding));
   return true;
 }
@@ -248,13 +228,15 @@ bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   if (view.was_busy) finding.because.emplace_back("it was busy before");
   finding.not_because.emplace_back("stopped, debugged, a server, a notebook, or writing a checkpoint");
   const bool all_seen = track->io_known && view.subject.brief->threads <= kMostThreads;
-  const bool sure = (view.was_busy || peer_spins) && all_seen;
-  grade(scene, finding, held, scene.limits[kR7Hold], Severity::kWarning, sure ? Confidence::kHigh : Confidence::kMedium,
+  const bool explained = explain_waiting(view, held, finding);
+  const bool sure = (view.was_busy || peer_spins) && all_seen && !explained;
+  grade(scene, finding, held, scene.limits[kR7Hold], explained ? Severity::kInfo : Severity::kWarning,
+        explained ? Confidence::kLow
+        : sure    ? Confidence::kHigh
+                  : Confidence::kMedium,
         view.idle_looks);
   finding.limits = {scene.limits.text(kR7Hold), scene.limits.text(kR7Cpu), scene.limits.text(kR7Io)};
-  advise_asking(finding, view.subject.job);
-  advise_evidence(finding, view.subject.pid, true);
-  advise_ending(finding, launcher_of(view), members(view));
+  advise(view, finding);
   findings.push_back(std::move(finding));
   return true;
 }
@@ -267,61 +249,87 @@ bool holds_much(const JobView& view) {
   });
 }
 
-/// The time after which idling deserves a warning; negative: never.
-double patience(const Thresholds& limits, Kind kind) {
+/// The time after which idling deserves a warning; nullopt: never.
+std::optional<Limit> patience(Kind kind) {
   switch (kind) {
     case Kind::kServer:
-      return -1;  // it waits for requests: that is its work
+      return std::nullopt;  // it waits for requests: that is its work
     case Kind::kNotebook:
     case Kind::kDebugged:
-      return limits[kR8Interactive];
+      return kR8Interactive;
     default:
-      return limits[kR8Warn];
+      return kR8Warn;
   }
+}
+
+void advise_idle(const JobView& view, double held, double enough, Finding& finding) {
+  advise_asking(finding, view.subject.job);
+  if (view.subject.kind == Kind::kNotebook) finding.action.emplace_back("restarting its kernel frees the memory");
+  if (view.subject.kind == Kind::kStopped)
+    finding.action.push_back("it is stopped: kill -CONT " + std::to_string(view.subject.pid) + " lets it go on");
+  const double advised = view.scene.limits[kR8Advise];
+  if (held >= advised || enough > advised) advise_ending(finding, launcher_of(view), {view.subject.pid});
 }
 
 void judge_idle(const JobView& view, std::vector<Finding>& findings) {
   const ProcessTrack* const track = view.subject.track;
   const Scene& scene = view.scene;
+  const Thresholds& limits = scene.limits;
+  const Kind kind = view.subject.kind;
   if (!view.holds_idle || !holds_much(view) || track == nullptr || !track->calm.holds()) return;
   Finding finding = about(scene, Rule::kR8, view.subject, "IDLE, HOLDS MEMORY");
   const double held = std::min(view.idle, track->calm.length());
-  const double enough = patience(scene.limits, view.subject.kind);
-  finding.because.push_back("nothing ran on its GPU for " + duration_text(held) + ", and it used " +
-                            percent_text(track->cpu_share) + " of a core");
-  finding.because.push_back(std::string("it looks like: ") + to_text(view.subject.kind));
-  if (enough < 0) {
+  finding.because.push_back("nothing ran on its GPU for " + duration_text(held) + ", and it never used more than " +
+                            percent_text(limits[kR8Cpu]) + " of a core between two looks (" +
+                            percent_text(track->cpu_share) + " before the last)");
+  if (kind != Kind::kPlain) finding.because.push_back(std::string("it looks like: ") + to_text(kind));
+  const std::optional<Limit> limit = patience(kind);
+  if (!limit) {
     finding.held_s = held;
     finding.confidence = scene.once ? Confidence::kLow : Confidence::kMedium;
     finding.not_because.emplace_back("a fault: a server waits for requests");
   } else {
-    grade(scene, finding, held, enough, Severity::kWarning, track->io_known ? Confidence::kHigh : Confidence::kMedium,
-          view.idle_looks);
+    grade(scene, finding, held, limits[*limit], Severity::kWarning,
+          track->io_known ? Confidence::kHigh : Confidence::kMedium, view.idle_looks);
+    finding.limits = {limits.text(*limit)};
   }
-  finding.limits = {scene.limits.text(view.subject.kind == Kind::kNotebook ? kR8Interactive : kR8Warn),
-                    scene.limits.text(kR8Vram), scene.limits.text(kR8Cpu)};
-  if (finding.severity >= Severity::kWarning) {
-    advise_asking(finding, view.subject.job);
-    if (view.subject.kind == Kind::kNotebook) finding.action.emplace_back("restarting its kernel frees the memory");
-    if (view.subject.kind == Kind::kStopped)
-      finding.action.push_back("it is stopped: kill -CONT " + std::to_string(view.subject.pid) + " lets it go on");
-    if (held >= scene.limits[kR8Advise] || enough > scene.limits[kR8Advise]) {
-      advise_ending(finding, launcher_of(view), {view.subject.pid});
-    }
-  }
+  finding.limits.push_back(limits.text(kR8Vram));
+  finding.limits.push_back(limits.text(kR8Cpu));
+  if (finding.severity >= Severity::kWarning) advise_idle(view, held, limits[*limit], finding);
   findings.push_back(std::move(finding));
+}
+
+/// What was said already about another rank of the job is not said again: only its evidence is its own.
+void refer(const Subject& subject, const Finding& first, const Job& firsts, Finding& finding) {
+  const auto said = [](const std::vector<std::string>& before) {
+    return [&](const std::string& text) { return std::find(before.begin(), before.end(), text) != before.end(); };
+  };
+  std::erase_if(finding.not_because, said(first.not_because));
+  finding.because.erase(std::remove_if(finding.because.begin() + 1, finding.because.end(), said(first.because)),
+                        finding.because.end());
+  finding.action = {"as for " + rank_text(firsts, *first.pid) + " of the same job; the evidence here is that of pid " +
+                    std::to_string(subject.pid)};
 }
 
 }  // namespace
 
 void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings) {
+  using Kin = std::tuple<Rule, Severity, std::string>;
+  std::map<Kin, std::pair<std::size_t, const Job*>> firsts;
   for (const Subject& subject : all) {
     if (subject.brief == nullptr || subject.brief->state == 'Z' || subject.kind == Kind::kSystem) continue;
     if (subject.age(scene.last.at) < scene.limits[kGrace]) continue;          // it may still be starting
     if (subject.track != nullptr && subject.track->killed.holds()) continue;  // R2's
     const JobView view(scene, subject, all);
-    if (judge_orphan(view, findings) || judge_spinning(view, findings) || judge_blocked(view, findings)) continue;
-    judge_idle(view, findings);
+    if (!judge_orphan(view, findings) && !judge_spinning(view, findings) && !judge_blocked(view, findings)) {
+      judge_idle(view, findings);
+      continue;
+    }
+    if (!subject.job.ranked()) continue;
+    Finding& finding = findings.back();
+    const auto [first, is_new] =
+        firsts.try_emplace({finding.rule, finding.severity, subject.job.group}, findings.size() - 1, &subject.job);
+    if (!is_new) refer(subject, findings[first->second.first], *first->second.second, finding);
   }
 }
 

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/rules/job_view.h"
+
+#include <algorithm>
+#include <set>
+
+namespace drover::inline v1::health {
+namespace {
+
+using enum Limit;
+
+constexpr int kMostAncestors = 16;
+constexpr double kMuchTraffic = 1e6;  // bytes a second that no heartbeat writes
+
+bool lives(const ProcessBrief& process) { return process.state != 'Z' && process.state != 'X'; }
+
+bool descends_from(const HostSample& host, const ProcessBrief& process, int ancestor) {
+  const ProcessBrief* at = &process;
+  for (int steps = 0; at != nullptr && at->parent > 0 && steps < kMostAncestors; ++steps) {
+    if (at->parent == ancestor) return true;
+    at = find_process(host, at->parent);
+  }
+  return false;
+}
+
+/// Whether a GPU that is in use shows more than a collective that waits. What a process writes meanwhile is no matter.
+bool shows_work(const Subject::On& on, const Thresholds& limits) {
+  const GpuSample& gpu = *on.gpu;
+  const auto over = [&](Metric metric, Limit limit) { return gpu[metric].number(0.01).value_or(0) > limits[limit]; };
+  const double watts = std::max(gpu[Metric::kPowerLimitMilliwatts].number(1e-3).value_or(0) * limits[kR6PowerOfLimit],
+                                std::max(0.0, on.track->idle_power_w) * limits[kR6PowerOfIdle]);
+  const double moved = gpu[Metric::kPcieSendKilobytes].number(1e3).value_or(0) +
+                       gpu[Metric::kPcieReceiveKilobytes].number(1e3).value_or(0);
+  return !over(Metric::kUtilCores, kR6Cores) || over(Metric::kUtilMemory, kR6Memory) || moved > limits[kR6Pcie] ||
+         over(Metric::kTensor, kR6Memory) || (watts > 0 && on.track->power_w >= watts);
+}
+
+/// What a rank does that keeps others waiting, without its GPU; empty: nothing.
+std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, double held) {
+  if (kind == Kind::kStopped) return "is stopped";
+  if (kind == Kind::kDebugged) return "is held by a debugger";
+  if (track == nullptr || !track->measured) return {};
+  const bool in_time = held < scene.limits[kR6High];
+  if (track->io_rate > (in_time ? scene.limits[kR7Io] : kMuchTraffic))
+    return "reads and writes " + bytes_text(track->io_rate) + " a second";
+  if (in_time && track->cpu_share > scene.limits[kR8Cpu])
+    return "works on the CPU (" + percent_text(track->cpu_share) + " of a core)";
+  return {};
+}
+
+/// The same of one on a GPU.
+std::string work_text(const JobView& peer, double held) {
+  const Subject& subject = peer.subject;
+  if (subject.brief == nullptr || !lives(*subject.brief)) return {};
+  const bool held_by_person = subject.kind == Kind::kStopped || subject.kind == Kind::kDebugged;
+  if (!held_by_person && peer.holds_spinning) return {};
+  bool in_use = false;
+  for (const Subject::On& on : subject.gpus) {
+    if (held_by_person || !on.hold->was_busy || on.hold->idle.holds() || !on.track->cannot_judge.empty()) continue;
+    if (shows_work(on, peer.scene.limits)) return "computes on its GPU";
+    in_use = true;
+  }
+  return in_use ? std::string() : busy_text(peer.scene, subject.kind, subject.track, held);
+}
+
+/// Whether what it does was counted already, or is not the job's: it belongs to the process that waits, or to one that
+/// spins, it is above one of them, or it was left behind.
+bool counts_not(const JobView& view, const ProcessBrief& process) {
+  const HostSample& host = view.scene.last.host;
+  for (const Subject& subject : view.all) {
+    if (subject.pid == process.pid) return true;
+    if (subject.brief == nullptr || subject.job.group != view.subject.job.group) continue;
+    if (descends_from(host, *subject.brief, process.pid)) return true;
+    const bool waits = &subject == &view.subject || JobView(view.scene, subject, view.all).holds_spinning;
+    if (waits && descends_from(host, process, subject.pid)) return true;
+  }
+  return !lives(process) || is_adopted(host, process, view.scene.container);
+}
+
+}  // namespace
+
+JobView::JobView(const Scene& s, const Subject& one, const std::vector<Subject>& others)
+    : scene(s), subject(one), all(others) {
+  holds_idle = !subject.gpus.empty();
+  for (const Subject::On& on : subject.gpus) {
+    holds_idle = holds_idle && on.hold->idle.holds() && on.track->cannot_judge.empty();
+    idle = std::min(idle, on.hold->idle.length());
+    idle_looks = std::min(idle_looks, on.hold->idle.hits);
+    was_busy = was_busy || on.hold->was_busy;
+    if (on.hold->spinning.holds() && (spins_on == nullptr || on.hold->spinning.length() > spinning)) {
+      spins_on = &on;
+      spinning = on.hold->spinning.length();
+      spinning_looks = on.hold->spinning.hits;
+    }
+  }
+  // Power that is low but goes up and down is work.
+  const double flat = scene.limits[kR6Flat];
+  holds_spinning = spins_on != nullptr && spins_on->hold->power.relative_variance() <= flat * flat;
+}
+
+std::vector<const Subject*> peers(const JobView& view) {
+  std::vector<const Subject*> result;
+  for (const Subject& other : view.all) {
+    if (&other != &view.subject && other.job.ranked() && other.job.group == view.subject.job.group)
+      result.push_back(&other);
+  }
+  return result;
+}
+
+int live_local_ranks(const JobView& view) {
+  const HostSample& host = view.scene.last.host;
+  const bool left_behind = is_adopted(host, *view.subject.brief, view.scene.container);
+  std::set<int> ranks;
+  int others = 0;
+  for (const ProcessBrief& process : host.processes) {
+    if (!lives(process)) continue;
+    const ProcessDetail* const detail = find_detail(host, process.pid);
+    if (detail == nullptr) {
+      if (process.parent > 1 && process.parent == view.subject.brief->parent &&
+          process.name == view.subject.brief->name)
+        ++others;
+      continue;
+    }
+    const Job job = job_of(host, process, *detail);
+    if (!job.ranked() || job.group != view.subject.job.group) continue;
+    if (left_behind || !is_adopted(host, process, view.scene.container)) ranks.insert(*job.rank);
+  }
+  return static_cast<int>(ranks.size()) + others;
+}
+
+int ranks_elsewhere(const JobView& view) {
+  const Job& job = view.subject.job;
+  if (!job.ranked() || !job.world_size || view.subject.brief == nullptr) return 0;
+  return std::max(0, *job.world_size - std::max(live_local_ranks(view), job.local_world_size.value_or(0)));
+}
+
+int launcher_of(const JobView& view) {
+  const HostSample& host = view.scene.last.host;
+  const ProcessBrief* at = find_process(host, view.subject.brief->parent);
+  for (int steps = 0; at != nullptr && at->pid > 1 && steps < kMostAncestors; ++steps) {
+    const ProcessDetail* const detail = find_detail(host, at->pid);
+    if (is_launcher(*at, detail)) {
+      const bool others =
+          detail != nullptr && view.subject.detail != nullptr && detail->uid != view.subject.detail->uid;
+      return others ? 0 : at->pid;
+    }
+    const Job job = detail != nullptr ? job_of(host, *at, *detail) : Job();
+    if (!job.ranked() || job.rank != view.subject.job.rank || job.group != view.subject.job.group) return 0;
+    at = find_process(host, at->parent);
+  }
+  return 0;
+}
+
+std::vector<int> members(const JobView& view) {
+  const auto uid = [](const Subject& subject) {
+    return subject.detail != nullptr ? subject.detail->uid : std::optional<std::uint32_t>();
+  };
+  std::vector<int> pids = {view.subject.pid};
+  for (const Subject* const peer : peers(view)) {
+    if (uid(*peer) == uid(view.subject)) pids.push_back(peer->pid);
+  }
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+std::string peer_at_work(const JobView& view, double held) {
+  if (!view.subject.job.ranked()) return {};
+  for (const Subject* const peer : peers(view)) {
+    const std::string work = work_text(JobView(view.scene, *peer, view.all), held);
+    if (!work.empty()) return rank_text(peer->job, peer->pid) + " " + work;
+  }
+  const HostSample& host = view.scene.last.host;  // ranks that are on no GPU, and workers of those that are
+  for (const auto& [pid, detail] : host.details) {
+    const ProcessBrief* const process = find_process(host, pid);
+    if (process == nullptr || !job_of(detail).ranked()) continue;
+    const Job job = job_of(host, *process, detail);
+    if (job.group != view.subject.job.group || counts_not(view, *process)) continue;
+    const std::string work =
+        busy_text(view.scene, kind_of(host, *process, &detail), view.scene.tracker.process(key_of(host, pid)), held);
+    if (!work.empty()) return rank_text(job, pid) + " " + work;
+  }
+  return {};
+}
+
+std::string rank_text(const Job& job, int pid) {
+  return "rank " + std::to_string(job.rank.value_or(-1)) + " (pid " + std::to_string(pid) + ")";
+}
+
+std::string count_text(int count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+}  // namespace drover::inline v1::health

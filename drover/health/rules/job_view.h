@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "drover/health/rules/rules.h"
+
+/// What the rules about jobs, R5 to R8, know of a process and of the other ranks of its job. Pure.
+namespace drover::inline v1::health {
+
+/// What can be said about the job of one process, over all GPUs it is on. Refers to its parts.
+struct JobView {
+  const Scene& scene;
+  const Subject& subject;
+  const std::vector<Subject>& all;
+
+  double idle = std::numeric_limits<double>::max(), spinning = 0;  ///< seconds; idle on all its GPUs
+  int idle_looks = std::numeric_limits<int>::max(), spinning_looks = 0;
+  bool holds_idle = false, holds_spinning = false;
+  const Subject::On* spins_on = nullptr;
+  bool was_busy = false;
+
+  JobView(const Scene& scene, const Subject& subject, const std::vector<Subject>& all);
+};
+
+/// The other ranks of its job that are on GPUs of this node.
+std::vector<const Subject*> peers(const JobView& view);
+
+/// How many different ranks of the job live on this node. A rank's wrapper and its workers have its number too, and
+/// what was left behind by one that died counts only when all are left behind. Who could not be described is known by
+/// its parent and name.
+int live_local_ranks(const JobView& view);
+
+/// Ranks of the job's world that are not on this node, or have died; 0 when nothing tells.
+int ranks_elsewhere(const JobView& view);
+
+/// The launcher of its job, above wrappers that have the same rank. 0 when there is none, for a TERM for a user's shell
+/// would end more than the job, and when it is another user's.
+int launcher_of(const JobView& view);
+
+/// The pids of the job on GPUs of this node, ascending; never another user's.
+std::vector<int> members(const JobView& view);
+
+/// "rank 3 (pid 4003) computes on its GPU": a rank here that the others may be waiting for with good reason, as one
+/// that computes, reads or writes, or is held by a person; empty when there is none. CPU use and a little traffic alone
+/// are taken for work until r6.high: `held` is for how long the others have waited.
+std::string peer_at_work(const JobView& view, double held);
+
+/// "rank 3 (pid 4003)"
+std::string rank_text(const Job& job, int pid);
+
+/// "1 other rank", "3 other ranks"
+std::string count_text(int count, const char* one, const char* many);
+
+}  // namespace drover::inline v1::health
