@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "drover/health/drm/probe_client.h"
 #include "drover/health/nvml/client.h"
@@ -11,6 +12,7 @@
 #include "drover/health/probe/host_probe.h"
 #include "drover/health/probe/process_probe.h"
 #include "drover/health/probe/xid_log.h"
+#include "drover/health/rules/identity.h"
 #include "drover/health/source.h"
 #include "drover/health/thresholds.h"
 #include "drover/os/file_system.h"
@@ -23,6 +25,8 @@ namespace {
 /// Processes in these states are described in any case, but not more than so many.
 constexpr std::size_t kMostSuspects = 256;
 constexpr int kAncestors = 8;
+/// Of a launcher, its ranks that are on no GPU (yet), but not more processes than so many.
+constexpr std::size_t kMostRanks = 256;
 constexpr double kTopologyEvery = 60;  // seconds
 constexpr double kAskAgain = 5;        // seconds
 
@@ -70,6 +74,7 @@ class SystemSource : public Source {
   std::vector<GpuSample> finish_others(std::optional<int> hangs);
   std::optional<int> stuck_helper(const HostSample& host, const helper::Role& role);
   std::set<int> whom_to_describe(const Sample& sample, const std::set<int>& watched) const;
+  static std::set<int> below_launchers(const Sample& sample);
 
   const SystemSourceOptions options_;
   ProcessProbe processes_;
@@ -99,6 +104,7 @@ Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
     log_.fill(sample.driver, options_.now ? 0 : os::seconds_suspended());
   add_other_gpus(sample, std::move(others));
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
+  describe_processes(sample, below_launchers(sample));
   return sample;
 }
 
@@ -228,6 +234,29 @@ std::set<int> SystemSource::whom_to_describe(const Sample& sample, const std::se
     pids.insert(process.pid);
   }
   return pids;
+}
+
+/// What launchers of processes on GPUs started, wrappers too, down to who is on a GPU: whose workers are no ranks.
+std::set<int> SystemSource::below_launchers(const Sample& sample) {
+  std::set<int> on_gpus, found;
+  for (const GpuSample& gpu : sample.driver.gpus) {
+    for (const GpuProcessRow& row : gpu.rows) on_gpus.insert(row.pid);
+  }
+  std::multimap<int, int> children;
+  for (const ProcessBrief& process : sample.host.processes) children.emplace(process.parent, process.pid);
+  std::vector<int> parents;
+  for (const auto& [pid, detail] : sample.host.details) {
+    const ProcessBrief* const process = find_process(sample.host, pid);
+    if (process != nullptr && pid > 1 && on_gpus.count(pid) == 0 && is_launcher(*process, &detail))
+      parents.push_back(pid);
+  }
+  for (std::size_t next = 0; next < parents.size() && found.size() < kMostRanks; ++next) {  // the nearest come first
+    const auto [first, last] = children.equal_range(parents[next]);
+    for (auto child = first; child != last && found.size() < kMostRanks; ++child) {
+      if (on_gpus.count(child->second) == 0 && found.insert(child->second).second) parents.push_back(child->second);
+    }
+  }
+  return found;
 }
 
 void SystemSource::describe(Report& report, const Sample& first, const Sample& last, double seconds) {
