@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <map>
 #include <set>
 #include <tuple>
@@ -88,6 +89,42 @@ TEST(Matrix, AdviceNeverBeginsWithKillingAndKillsOnlyNamedPids) {
         EXPECT_EQ(step.find("killall"), step.npos);
       }
       EXPECT_FALSE(finding.because.empty()) << situation.name;
+    }
+  }
+}
+
+/// The numbers behind "kill -TERM" and the like.
+std::set<int> named_for_killing(const std::string& step) {
+  std::set<int> pids;
+  for (std::size_t at = step.find("kill -"); at != step.npos; at = step.find("kill -", at)) {
+    at = step.find(' ', at + 6);
+    EXPECT_NE(at, step.npos) << step;
+    while (at + 1 < step.size() && step[at] == ' ' && std::isdigit(static_cast<unsigned char>(step[at + 1])) != 0) {
+      std::size_t digits = 0;
+      pids.insert(std::stoi(step.substr(at + 1), &digits));
+      at += digits + 1;
+    }
+    EXPECT_FALSE(pids.empty()) << step;
+  }
+  return pids;
+}
+
+TEST(Matrix, AdviceNamesNoProcessOfAnotherUserAndNeverTheFirstOne) {
+  for (const Situation& situation : situations()) {
+    const Scenario scenario = Scenario::parse(situation.name, situation.text);
+    const World world = scenario.at(scenario.window());
+    const auto user = [&](int pid) {
+      const Thing* const process = world.find("proc", pid);
+      return process != nullptr ? process->number("uid", 1000) : -1;
+    };
+    for (const Finding& finding : play(scenario).findings) {
+      if (finding.rule < Rule::kR5 || finding.rule > Rule::kR8) continue;
+      for (const std::string& step : finding.action) {
+        for (const int pid : named_for_killing(step)) {
+          EXPECT_GT(pid, 1) << situation.name << ": " << step;
+          EXPECT_EQ(user(pid), user(finding.pid.value_or(0))) << situation.name << ": " << step;
+        }
+      }
     }
   }
 }

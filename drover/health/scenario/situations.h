@@ -9,11 +9,13 @@ namespace drover::inline v1::health {
 
 // The shipped situations, a family a file: what they are about and nothing else that is wrong. In each family those
 // that must lead to a finding come first.
-std::vector<Situation> fault_situations();   // R1
-std::vector<Situation> stuck_situations();   // R2, R3, R4
-std::vector<Situation> job_situations();     // R5, R6, R7
-std::vector<Situation> idle_situations();    // R8
-std::vector<Situation> memory_situations();  // R9, G0
-std::vector<Situation> vendor_situations();  // AMD's and Intel's GPUs
+std::vector<Situation> fault_situations();    // R1
+std::vector<Situation> stuck_situations();    // R2, R3, R4
+std::vector<Situation> job_situations();      // R5, R6, R7
+std::vector<Situation> rank_situations();     // R5, R6: jobs beside others, in containers and units, waiting for a peer
+std::vector<Situation> waiting_situations();  // R7, R8: the same, and notebooks' terminals and servers' names
+std::vector<Situation> idle_situations();     // R8
+std::vector<Situation> memory_situations();   // R9, G0
+std::vector<Situation> vendor_situations();   // AMD's and Intel's GPUs
 
 }  // namespace drover::inline v1::health

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/scenario/situations.h"
+
+namespace drover::inline v1::health {
+namespace {
+
+constexpr Situation kAll[] = {
+    {"blocked-server-in-arguments", R"(
+title A blocked rank that has a server's name in its arguments and path only
+window 900
+expect R7 warning 4000
+gpu 0 power=64
+proc 100 name=torchrun cmd="torchrun rl.py"
+proc 4000 ppid=100 cmd="python /home/ada/vllm-try/rl.py --rollout vllm --server none" wchan=futex_wait_queue env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+on 0 4000 vram=12
+)"},
+    {"blocked-in-notebook-terminal", R"(
+title A job that was started in a terminal of JupyterLab is blocked
+window 900
+expect R7 warning 4000
+gpu 0 power=64
+proc 80 name=jupyter-lab cmd="/usr/bin/python3 /usr/bin/jupyter-lab" listen=1
+proc 90 ppid=80 name=bash cmd="/bin/bash -l"
+proc 100 ppid=90 name=torchrun cmd="torchrun fit.py"
+proc 4000 ppid=100 cmd="python fit.py" wchan=futex_wait_queue env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+on 0 4000 vram=12
+)"},
+    {"idle-in-notebook-terminal", R"(
+title A script that was started in a terminal of JupyterLab has been idle for two hours
+window 7500
+expect R8 warning 4000
+gpu 0 power=64
+proc 80 name=jupyter-lab cmd="/usr/bin/python3 /usr/bin/jupyter-lab" listen=1
+proc 90 ppid=80 name=zsh cmd="zsh"
+proc 4000 ppid=90 cmd="python look.py --data /srv/ollama" wchan=futex_wait_queue
+on 0 4000 vram=12
+)"},
+    {"blocked-none-notebook-cell", R"(
+title A command in a cell of a notebook, through a shell that runs just that, belongs to the notebook
+window 900
+expect none
+gpu 0 power=64
+proc 80 name=python cmd="python -m ipykernel_launcher -f k.json" listen=1
+proc 90 ppid=80 name=bash cmd="bash -c cd x; python fit.py"
+proc 4000 ppid=90 cmd="python fit.py" wchan=futex_wait_queue env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+on 0 4000 vram=12
+)"},
+    {"blocked-none-ranked-server", R"(
+title A server of two ranks waits for requests; only one of them listens
+window 900
+expect none
+gpu 0 power=64
+gpu 1 power=64
+proc 100 name=mpirun
+proc 4000 ppid=100 cmd="python /opt/bin/llmkit-serve model" wchan=do_epoll_wait listen=1 env="OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 PMIX_NAMESPACE=prterun-7@1"
+proc 4001 ppid=100 cmd="python /opt/bin/llmkit serve model" wchan=futex_wait_queue env="OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 PMIX_NAMESPACE=prterun-7@1"
+on 0 4000 vram=12
+on 1 4001 vram=12
+)"},
+    {"blocked-none-peer-evaluates", R"(
+title Rank 1 sleeps in a barrier while rank 0 evaluates on its GPU for a quarter of an hour
+window 900
+expect none
+gpu 0 power=260 pcie=200
+gpu 1 power=64
+proc 100 name=torchrun cmd="torchrun fit.py"
+proc 4000 ppid=100 cmd="python fit.py" state=R cpu=1 io=3e5 env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
+proc 4001 ppid=100 cmd="python fit.py" wchan=do_epoll_wait env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
+on 0 4000 vram=20 sm=80 mem=30
+on 1 4001 vram=20
+)"},
+    {"blocked-none-peer-stopped", R"(
+title Somebody has stopped rank 0, and rank 1 waits for it
+window 900
+expect none
+gpu 0 power=64
+gpu 1 power=64
+proc 100 name=torchrun cmd="torchrun fit.py"
+proc 4000 ppid=100 cmd="python fit.py" state=T env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
+proc 4001 ppid=100 cmd="python fit.py" wchan=do_epoll_wait env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
+on 0 4000 vram=20
+on 1 4001 vram=20
+)"},
+    {"blocked-none-helper-of-rank", R"(
+title A rank works; its helper with a context on the GPU has the same number, and rests
+window 900
+expect none
+gpu 0 power=300 pcie=300
+proc 100 name=torchrun cmd="torchrun fit.py"
+proc 4000 ppid=100 cmd="python fit.py" state=R cpu=1 io=2e6 env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+proc 4010 ppid=4000 cmd="python -c from multiprocessing.spawn" wchan=futex_wait_queue env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+on 0 4000 vram=20 sm=90 mem=40
+on 0 4010 vram=0.6
+)"},
+    {"blocked-beside-debugged-job", R"(
+title A job is blocked; that somebody debugs another job is no reason
+window 900
+expect R7 warning 4000
+gpu 0 power=64
+gpu 1 power=64
+proc 90 name=gdb cmd="gdb -p 4100"
+proc 100 name=torchrun cmd="torchrun fit.py"
+proc 101 name=torchrun cmd="torchrun fit.py"
+proc 4000 ppid=100 cmd="python fit.py" wchan=futex_wait_queue env="RANK=0 WORLD_SIZE=2 MASTER_PORT=29511"
+proc 4100 ppid=101 cmd="python fit.py" state=t tracer=90 env="RANK=1 WORLD_SIZE=2 MASTER_PORT=29512"
+on 0 4000 vram=12
+on 1 4100 vram=12
+)"},
+};
+
+}  // namespace
+
+std::vector<Situation> waiting_situations() { return {std::begin(kAll), std::end(kAll)}; }
+
+}  // namespace drover::inline v1::health
