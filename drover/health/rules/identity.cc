@@ -71,8 +71,8 @@ bool is_one_of(std::string_view text, const std::array<std::string_view, N>& wor
 
 constexpr std::array<std::string_view, 6> kNotebooks = {
     "ipykernel", "jupyter-lab", "jupyter-notebook", "jupyterhub-singleuser", "colab_kernel", "rsession"};
-constexpr std::array<std::string_view, 8> kServers = {
-    "vllm", "tritonserver", "ollama", "ray::", "sglang", "torchserve", "uvicorn", "gunicorn"};
+constexpr std::array<std::string_view, 9> kServers = {
+    "vllm", "VLLM::", "tritonserver", "ollama", "ray::", "sglang", "torchserve", "uvicorn", "gunicorn"};
 /// Words that make a server of whatever has one of them in its name: trtllm-serve, model_server, "lmdeploy serve".
 constexpr std::array<std::string_view, 3> kServing = {"serve", "server", "serving"};
 constexpr std::array<std::string_view, 2> kServersOfModels = {"text-generation-server", "triton_python_backend"};

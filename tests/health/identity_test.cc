@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/rules/identity.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace {
+
+using namespace drover::health;
+
+/// A host with a process for each line, by ascending pid.
+class Host {
+ public:
+  Host& add(int pid, int parent, std::string name, std::string command = {},
+            std::map<std::string, std::string> environment = {}) {
+    ProcessBrief brief;
+    brief.pid = pid;
+    brief.parent = parent;
+    brief.state = 'S';
+    brief.name = std::move(name);
+    brief.start_ticks = 1000;
+    ProcessDetail& detail = host.details[pid];
+    detail.uid = 1000;
+    detail.command = command.empty() ? brief.name : std::move(command);
+    detail.environment = std::move(environment);
+    host.processes.push_back(std::move(brief));
+    return *this;
+  }
+  ProcessBrief& brief(int pid) {
+    return *std::find_if(host.processes.begin(), host.processes.end(),
+                         [&](const ProcessBrief& one) { return one.pid == pid; });
+  }
+  Kind kind(int pid) { return kind_of(host, brief(pid), find_detail(host, pid)); }
+  std::string group(int pid) { return job_of(host, brief(pid), *find_detail(host, pid)).group; }
+
+  HostSample host;
+};
+
+Kind kind_of_command(const std::string& command) { return Host().add(10, 5, "python", command).kind(10); }
+
+TEST(Kind, OnlyTheProgramItsScriptOrModuleMakeAServer) {
+  for (const char* const command :
+       {"python -m vllm.entrypoints.openai.api_server --port 1", "/opt/bin/python3 /opt/bin/vllm serve m",
+        "python -u -X dev serve.py", "/usr/bin/tritonserver --x", "python /opt/bin/lmdeploy serve m",
+        "/opt/llama/llama-server -m x", "python /opt/bin/trtllm-serve m", "ray::IDLE"})
+    EXPECT_EQ(kind_of_command(command), Kind::kServer) << command;
+  for (const char* const command :
+       {"python train.py --server vllm", "python /home/ada/vllm-fork/train.py", "/opt/vllm/bin/python train.py",
+        "python observe.py", "python -c from vllm import x", "./train --data /srv/ollama", "python", ""})
+    EXPECT_EQ(kind_of_command(command), Kind::kPlain) << command;
+}
+
+TEST(Kind, APersonsShellEndsANotebookAndAShellWithACommandDoesNot) {
+  const auto below = [](const char* shell) {
+    return Host().add(10, 1, "jupyter-lab").add(11, 10, "bash", shell).add(12, 11, "python", "python a.py").kind(12);
+  };
+  for (const char* const shell : {"bash", "-bash", "/bin/bash -l", "bash --rcfile /x/y -i"})
+    EXPECT_EQ(below(shell), Kind::kPlain) << shell;
+  for (const char* const shell : {"bash -c python a.py", "bash run.sh"})
+    EXPECT_EQ(below(shell), Kind::kNotebook) << shell;
+}
+
+TEST(Group, TellsJobsApartByUserNamespaceAndLauncher) {
+  const std::map<std::string, std::string> mpi = {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
+  const std::map<std::string, std::string> pmix = {{"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_NAMESPACE", "a"}};
+  Host host;
+  host.add(10, 5, "mpiexec")
+      .add(11, 10, "sh", "sh wrap.sh", mpi)
+      .add(12, 11, "cfd", {}, mpi)
+      .add(13, 10, "cfd", {}, mpi);
+  host.add(20, 5, "mpiexec").add(21, 20, "cfd", {}, mpi).add(22, 20, "cfd", {}, pmix).add(23, 10, "cfd", {}, pmix);
+  EXPECT_EQ(host.group(12), host.group(13));
+  EXPECT_EQ(host.group(12), host.group(11)) << "a wrapper";
+  EXPECT_NE(host.group(12), host.group(21)) << "another launcher";
+  EXPECT_EQ(host.group(22), host.group(23)) << "the namespace says it";
+  host.host.details[23].uid = 1001;
+  EXPECT_NE(host.group(22), host.group(23)) << "another user";
+}
+
+TEST(Adopted, ReapersHaveExactNamesAndAnInitStartsOneProcessItself) {
+  Host host;
+  host.add(10, 1, "init_train.sh").add(11, 10, "python").add(20, 1, "containerd-shim").add(21, 20, "python");
+  host.add(30, 1, "tini").add(31, 30, "python").add(32, 30, "python").add(40, 1, "systemd").add(41, 40, "python");
+  host.brief(32).start_ticks += 100'000;
+  const auto adopted = [&](int pid) { return is_adopted(host.host, host.brief(pid), false); };
+  EXPECT_FALSE(adopted(11));
+  EXPECT_FALSE(adopted(21));
+  EXPECT_FALSE(adopted(31)) << "began with its init";
+  EXPECT_TRUE(adopted(32));
+  EXPECT_TRUE(adopted(41)) << "systemd is there for more than one process";
+  EXPECT_TRUE(adopted(40)) << "pid 1";
+}
+
+TEST(Launcher, IsKnownByItsProgramAndNotByItsOptions) {
+  const auto launches = [](const char* command) {
+    Host host;
+    host.add(10, 5, "python", command);
+    return is_launcher(host.brief(10), find_detail(host.host, 10));
+  };
+  for (const char* const command : {"python -m torch.distributed.run a.py", "python /opt/bin/accelerate launch a.py",
+                                    "/usr/bin/drover launch -n 2 a", "/usr/bin/mpirun -n 2 a"})
+    EXPECT_TRUE(launches(command)) << command;
+  for (const char* const command :
+       {"python train.py --deepspeed ds.json", "python train.py accelerate", "drover inspect"})
+    EXPECT_FALSE(launches(command)) << command;
+}
+
+}  // namespace
