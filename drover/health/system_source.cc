@@ -221,8 +221,9 @@ std::set<int> SystemSource::whom_to_describe(const Sample& sample, const std::se
     for (const GpuProcessRow& row : gpu.rows) {
       pids.insert(row.pid);
       const ProcessBrief* at = find_process(sample.host, row.pid);
-      for (int steps = 0; at != nullptr && at->parent > 1 && steps < kAncestors; ++steps) {
-        pids.insert(at->parent);  // the launcher, the server, the notebook that it belongs to
+      for (int steps = 0; at != nullptr && at->parent > 0 && steps < kAncestors; ++steps) {
+        pids.insert(
+            at->parent);  // the launcher, the server, the notebook that it belongs to; in a container also pid 1
         at = find_process(sample.host, at->parent);
       }
     }
@@ -242,14 +243,14 @@ std::set<int> SystemSource::below_launchers(const Sample& sample) {
   for (const GpuSample& gpu : sample.driver.gpus) {
     for (const GpuProcessRow& row : gpu.rows) on_gpus.insert(row.pid);
   }
-  std::multimap<int, int> children;
-  for (const ProcessBrief& process : sample.host.processes) children.emplace(process.parent, process.pid);
   std::vector<int> parents;
   for (const auto& [pid, detail] : sample.host.details) {
     const ProcessBrief* const process = find_process(sample.host, pid);
-    if (process != nullptr && pid > 1 && on_gpus.count(pid) == 0 && is_launcher(*process, &detail))
-      parents.push_back(pid);
+    if (process != nullptr && on_gpus.count(pid) == 0 && is_launcher(*process, &detail)) parents.push_back(pid);
   }
+  if (parents.empty()) return found;
+  std::multimap<int, int> children;
+  for (const ProcessBrief& process : sample.host.processes) children.emplace(process.parent, process.pid);
   for (std::size_t next = 0; next < parents.size() && found.size() < kMostRanks; ++next) {  // the nearest come first
     const auto [first, last] = children.equal_range(parents[next]);
     for (auto child = first; child != last && found.size() < kMostRanks; ++child) {

@@ -159,6 +159,18 @@ proc 4000 ppid=100 name=fit-0 cmd="fit-0" wchan=futex_wait_queue env="RANK=0 WOR
 proc 4001 ppid=300 name=fit-1 cmd="fit-1" state=R cpu=1 env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
 on 0 4000 vram=12
 )"},
+    {"orphaned-none-late-ranks-in-container", R"(
+title The same in a container, of which the launcher is the first process
+window 180
+container
+expect none
+gpu 0 power=66
+gpu 1 power=60
+proc 1 ppid=0 name=python cmd="python /opt/bin/torchrun --nproc-per-node 2 fit.py"
+proc 40 ppid=1 name=fit-0 cmd="fit-0" wchan=futex_wait_queue env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
+proc 41 ppid=1 name=fit-1 cmd="fit-1" state=R cpu=1 env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
+on 0 40 vram=12
+)"},
     {"spinning-beside-other-user", R"(
 title One user's MPI job spins, another user's works
 window 800
@@ -220,6 +232,7 @@ on 1 4001 vram=20 sm=100 mem=0
 title Rank 1 waits at 100 % while rank 0, on no GPU yet, prepares its data
 window 500
 expect none
+gpu 0 power=60
 gpu 1 power=92
 proc 100 name=torchrun cmd="torchrun fit.py"
 proc 4000 ppid=100 cmd="python fit.py" state=R cpu=4 env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
