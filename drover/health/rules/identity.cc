@@ -169,6 +169,12 @@ bool is_terminal(const ProcessBrief& process, const ProcessDetail* detail) {
   return true;
 }
 
+bool has_own_master(const ProcessDetail& detail) {
+  const std::string* const master = variable(detail, "MASTER_ADDR");
+  return master == nullptr || master->empty() || *master == "localhost" || *master == "::1" ||
+         master->substr(0, 4) == "127.";
+}
+
 /// A master that is this node's own says nothing about other nodes, and neither does torchrun's run id "none".
 std::string wide_group_of(const ProcessDetail& detail) {
   std::string group;
@@ -180,17 +186,18 @@ std::string wide_group_of(const ProcessDetail& detail) {
   if (run != nullptr && !run->empty() && *run != "none") add("run " + *run);
   const std::string* const name_space = variable(detail, "PMIX_NAMESPACE");  // Open MPI: of one mpirun, on all nodes
   if (group.empty() && name_space != nullptr && !name_space->empty()) add("mpi " + *name_space);
-  const bool loopback = master == nullptr || master->empty() || *master == "localhost" || *master == "::1" ||
-                        master->substr(0, 4) == "127.";
+  const bool loopback = has_own_master(detail);
   if (!loopback && port != nullptr) add("master " + *master + ":" + *port);
   // Two torchruns of one step on one node differ in nothing else.
   if (loopback && master != nullptr && port != nullptr && !group.empty()) add("port " + *port);
   return group;
 }
 
-/// What the ranks of one job have in common and those of others have not: the user, and what the launcher set.
-std::string group_of(const ProcessDetail& detail) {
+/// What the ranks of one job have in common and those of others have not: the user, and what the launcher set. A master
+/// that is the container's own says nothing about other containers.
+std::string group_of(const ProcessDetail& detail, const std::string& container) {
   std::string group = "user " + (detail.uid ? std::to_string(*detail.uid) : "?");
+  if (!container.empty() && has_own_master(detail)) group += "/in " + container;
   for (const char* const name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
                                  "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE"}) {
     if (const std::string* const value = variable(detail, name)) group += "/" + *value;
@@ -214,6 +221,7 @@ Job job_of(const ProcessDetail& detail) {
   if (!job.rank && job.world_size.value_or(1) > 1) job.rank = number(detail, {"SLURM_PROCID"});
   job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"});
   find_container(job, detail.cgroup);
+  const std::string container = job.scheduler == "systemd" ? std::string() : job.id;
   const std::string* const slurm = variable(detail, "SLURM_JOB_ID");
   if (slurm != nullptr && os::parse_number(*slurm)) {
     job.scheduler = "slurm";
@@ -221,7 +229,7 @@ Job job_of(const ProcessDetail& detail) {
     job.label = "slurm " + job.id;
   }
   if (job.rank) {
-    job.group = group_of(detail);
+    job.group = group_of(detail, container);
     job.wide_group = wide_group_of(detail);
   }
   return job;

@@ -23,6 +23,15 @@ bool descends_from(const HostSample& host, const ProcessBrief& process, int ance
   return false;
 }
 
+/// Whether one and the same number stands for two processes that have nothing to do with each other: then nothing tells
+/// two jobs apart, and the other one is none of its ranks.
+bool is_double(const JobView& view, const Job& job, const ProcessBrief& process) {
+  const ProcessBrief& own = *view.subject.brief;
+  const HostSample& host = view.scene.last.host;
+  return job.rank == view.subject.job.rank && !descends_from(host, own, process.pid) &&
+         !descends_from(host, process, own.pid);
+}
+
 /// Whether a GPU that is in use shows more than a collective that waits. What a process writes meanwhile is no matter.
 bool shows_work(const Subject::On& on, const Thresholds& limits) {
   const GpuSample& gpu = *on.gpu;
@@ -101,7 +110,8 @@ JobView::JobView(const Scene& s, const Subject& one, const std::vector<Subject>&
 std::vector<const Subject*> peers(const JobView& view) {
   std::vector<const Subject*> result;
   for (const Subject& other : view.all) {
-    if (&other != &view.subject && other.job.ranked() && other.job.group == view.subject.job.group)
+    if (&other == &view.subject || other.brief == nullptr || !other.job.ranked()) continue;
+    if (other.job.group == view.subject.job.group && !is_double(view, other.job, *other.brief))
       result.push_back(&other);
   }
   return result;
@@ -174,7 +184,7 @@ std::string peer_at_work(const JobView& view, double held) {
     const ProcessBrief* const process = find_process(host, pid);
     if (process == nullptr || !job_of(detail).ranked()) continue;
     const Job job = job_of(host, *process, detail);
-    if (job.group != view.subject.job.group || counts_not(view, *process)) continue;
+    if (job.group != view.subject.job.group || is_double(view, job, *process) || counts_not(view, *process)) continue;
     const std::string work =
         busy_text(view.scene, kind_of(host, *process, &detail), view.scene.tracker.process(key_of(host, pid)), held);
     if (!work.empty()) return rank_text(job, pid) + " " + work;

@@ -92,6 +92,39 @@ proc 4010 ppid=4000 cmd="python -c from multiprocessing.spawn" wchan=futex_wait_
 on 0 4000 vram=20 sm=90 mem=40
 on 0 4010 vram=0.6
 )"},
+    {"blocked-beside-busy-script", R"(
+title One script with a rank, of one, is blocked; another of the same user works
+window 900
+expect R7 warning 4000
+gpu 0 power=64
+gpu 1 power=300 pcie=300
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python fit.py" wchan=futex_wait_queue env="RANK=0 WORLD_SIZE=1"
+proc 4100 ppid=90 cmd="python fit.py" state=R cpu=1 io=2e6 env="RANK=0 WORLD_SIZE=1"
+on 0 4000 vram=12
+on 1 4100 vram=12 sm=90 mem=40
+)"},
+    {"blocked-beside-busy-container", R"(
+title Two containers with the same local master: a job in one is blocked, the other works
+window 900
+expect R7 warning 4000
+expect R7 warning 4001
+gpu 0 power=64
+gpu 1 power=64
+gpu 2 power=300 pcie=300
+gpu 3 power=300 pcie=300
+proc 90 name=containerd-shim uid=0
+proc 100 ppid=90 name=torchrun cmd="torchrun fit.py" cgroup=/system.slice/docker-77aa88bb99cc.scope
+proc 101 ppid=90 name=torchrun cmd="torchrun fit.py" cgroup=/system.slice/docker-11ee22ff33dd.scope
+proc 4000 ppid=100 cmd="python fit.py" wchan=futex_wait_queue cgroup=/system.slice/docker-77aa88bb99cc.scope env="RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python fit.py" wchan=futex_wait_queue cgroup=/system.slice/docker-77aa88bb99cc.scope env="RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4100 ppid=101 cmd="python fit.py" state=R cpu=1 io=2e6 cgroup=/system.slice/docker-11ee22ff33dd.scope env="RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4101 ppid=101 cmd="python fit.py" state=R cpu=1 io=2e6 cgroup=/system.slice/docker-11ee22ff33dd.scope env="RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+on 0 4000 vram=12
+on 1 4001 vram=12
+on 2 4100 vram=12 sm=90 mem=40
+on 3 4101 vram=12 sm=90 mem=40
+)"},
     {"blocked-beside-debugged-job", R"(
 title A job is blocked; that somebody debugs another job is no reason
 window 900
