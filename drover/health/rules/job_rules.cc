@@ -66,7 +66,9 @@ void name_silence(const JobView& view, Finding& finding) {
 void advise(const JobView& view, Finding& finding) {
   const Subject& subject = view.subject;
   const bool explained = !finding.action.empty();
-  advise_asking(finding, subject.job);
+  Job job = subject.job;
+  if (!sign_of_slurm(view).empty()) job.scheduler.clear();  // Slurm has nothing left that it could cancel
+  advise_asking(finding, job);
   if (explained) return;
   const bool python = is_python(*subject.brief, subject.detail);
   const bool nvidia = !subject.gpus.empty() && subject.gpus.front().gpu->vendor == "nvidia";
