@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 
 #include "drover/health/scenario/scenario_gpu.h"
@@ -76,6 +77,24 @@ std::string stat_text(const ProcessBrief& brief) {
          std::to_string(brief.start_ticks) + " 1000 100 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n";
 }
 
+/// Those that are there no more are removed.
+void Machine::write_threads(const std::string& tasks, ProcessBrief brief, const std::vector<ThreadSample>& threads) {
+  std::set<std::string> ended;
+  for (auto at = written_.lower_bound(tasks + "/"); at != written_.end(); ++at) {
+    if (at->first.compare(0, tasks.size() + 1, tasks + "/") != 0) break;
+    ended.insert(at->first.substr(0, at->first.find('/', tasks.size() + 1)));
+  }
+  for (const ThreadSample& thread : threads) ended.erase(tasks + "/" + std::to_string(thread.tid));
+  for (const std::string& path : ended) remove(path);
+  for (const ThreadSample& thread : threads) {
+    brief.pid = thread.tid;
+    brief.state = thread.state;
+    const std::string path = tasks + "/" + std::to_string(thread.tid);
+    write(path + "/stat", stat_text(brief));
+    write(path + "/wchan", thread.waits_in.empty() ? "0" : thread.waits_in);
+  }
+}
+
 void Machine::write_process(const World& world, const Thing& process) {
   const ProcessBrief brief = brief_of(process);
   const ProcessDetail detail = detail_of(process);
@@ -93,14 +112,7 @@ void Machine::write_process(const World& world, const Thing& process) {
   write(folder + "/environ", environment);
   write(folder + "/cgroup", "0::" + detail.cgroup + "\n");
   if (detail.io_bytes) write(folder + "/io", "rchar: " + std::to_string(*detail.io_bytes) + "\nwchar: 0\nsyscr: 1\n");
-  for (const ThreadSample& thread : detail.threads) {
-    ProcessBrief task = brief;
-    task.pid = thread.tid;
-    task.state = thread.state;
-    const std::string path = folder + "/task/" + std::to_string(thread.tid);
-    write(path + "/stat", stat_text(task));
-    write(path + "/wchan", thread.waits_in.empty() ? "0" : thread.waits_in);
-  }
+  write_threads(folder + "/task", brief, detail.threads);
   const std::string inode = std::to_string(70'000 + process.id);
   write(folder + "/net/tcp",
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
@@ -134,15 +146,17 @@ void Machine::write_log(const World& world) {
 }
 
 void Machine::write_world(const World& world) {
-  std::map<int, bool> now;
+  std::map<int, std::uint64_t> now;
   double busy = 0;
   for (const Thing* const process : world.processes()) {
     if (process->number("hidden") != 0) continue;
-    now[process->id] = true;
+    const std::uint64_t began = now[process->id] = brief_of(*process).start_ticks;
+    const auto before = processes_.find(process->id);
+    if (before != processes_.end() && before->second != began) remove("/proc/" + std::to_string(process->id));
     write_process(world, *process);
     busy += static_cast<double>(brief_of(*process).cpu_ticks);
   }
-  for (const auto& [pid, there] : processes_) {
+  for (const auto& [pid, began] : processes_) {
     if (now.count(pid) == 0) remove("/proc/" + std::to_string(pid));
   }
   processes_ = now;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "drover/health/scenario/scenario.h"
 #include "drover/health/source.h"
@@ -36,11 +37,13 @@ class Machine {
 
  private:
   void write_log(const drover::health::World& world);
+  void write_threads(const std::string& tasks, drover::health::ProcessBrief brief,
+                     const std::vector<drover::health::ThreadSample>& threads);
   void write_process(const drover::health::World& world, const drover::health::Thing& process);
 
   std::string root_;
   std::map<std::string, std::string> written_;
-  std::map<int, bool> processes_;
+  std::map<int, std::uint64_t> processes_;  ///< and when they began
 };
 
 /// What stands in /proc/PID/stat.

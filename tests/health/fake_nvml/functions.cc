@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 
 #include "fake_nvml/fake_nvml.h"
@@ -49,6 +51,12 @@ int give(const Reading& reading, T* to) {
   if (reading.code < 0) return kSuccess;
   if (reading.ok()) *to = static_cast<T>(reading.value);
   return reading.code;
+}
+
+/// A function that tells several values has one answer for all.
+int first_failure(std::initializer_list<int> codes) {
+  const auto at = std::find_if(codes.begin(), codes.end(), [](int code) { return code != kSuccess; });
+  return at == codes.end() ? static_cast<int>(kSuccess) : *at;
 }
 
 int give_rows(Device device, unsigned* count, void* rows, std::size_t row, std::uint32_t use) {
@@ -141,15 +149,15 @@ FAKE nvmlDeviceGetMinorNumber(Device device, unsigned* value) {
 FAKE nvmlDeviceGetMemoryInfo(Device device, Memory1* memory) {
   ENTER(index_of(device));
   const GpuSample sample = gpu(device);
-  give(sample[Metric::kMemoryUsed], &memory->used);
   memory->free = 0;
-  return give(sample[Metric::kMemoryTotal], &memory->total);
+  return first_failure(
+      {give(sample[Metric::kMemoryUsed], &memory->used), give(sample[Metric::kMemoryTotal], &memory->total)});
 }
 FAKE nvmlDeviceGetUtilizationRates(Device device, Utilization* busy) {
   ENTER(index_of(device));
   const GpuSample sample = gpu(device);
-  give(sample[Metric::kUtilMemory], &busy->memory);
-  return give(sample[Metric::kUtilCores], &busy->cores);
+  return first_failure(
+      {give(sample[Metric::kUtilMemory], &busy->memory), give(sample[Metric::kUtilCores], &busy->cores)});
 }
 FAKE nvmlDeviceGetPowerUsage(Device device, unsigned* value) {
   ENTER(index_of(device));
@@ -203,9 +211,9 @@ FAKE nvmlDeviceGetMemoryInfo_v2(Device device, Memory2* memory) {
     return give(part->memory_total, &memory->total);
   }
   if (sample[Metric::kMemoryReserved].code == kFunctionNotFound) return kFunctionNotFound;
-  give(sample[Metric::kMemoryUsed], &memory->used);
-  give(sample[Metric::kMemoryReserved], &memory->reserved);
-  return give(sample[Metric::kMemoryTotal], &memory->total);
+  return first_failure({give(sample[Metric::kMemoryUsed], &memory->used),
+                        give(sample[Metric::kMemoryReserved], &memory->reserved),
+                        give(sample[Metric::kMemoryTotal], &memory->total)});
 }
 FAKE nvmlDeviceGetTotalEnergyConsumption(Device device, std::uint64_t* value) {
   ENTER(index_of(device));
