@@ -304,20 +304,4 @@ double age_of(const ProcessBrief& process, double now) {
   return std::max(0.0, now - static_cast<double>(process.start_ticks) / os::clock_ticks());
 }
 
-bool waits_in_driver(const std::string& function) {
-  static constexpr std::array<std::string_view, 8> kWords = {"nvidia",     "uvm",    "nvkms",  "rm_ioctl",
-                                                             "os_acquire", "amdgpu", "amdkfd", "i915_"};
-  static constexpr std::array<std::string_view, 5> kStarts = {"nv_", "kfd_", "xe_", "ttm_", "drm_"};
-  return contains_any(function, kWords) || std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) {
-           return function.substr(0, start.size()) == start;
-         });
-}
-
-bool waits_in_storage(const std::string& function) {
-  static constexpr std::array<std::string_view, 16> kWords = {
-      "nfs",        "rpc_",         "lustre", "ll_",  "cl_sync", "ceph",  "fuse", "io_schedule",
-      "folio_wait", "wait_on_page", "jbd2",   "xfs_", "ext4_",   "btrfs", "blk_", "gpfs"};
-  return contains_any(function, kWords);
-}
-
 }  // namespace drover::inline v1::health

@@ -51,8 +51,4 @@ bool is_python(const ProcessBrief& process, const ProcessDetail* detail);
 /// Seconds since it was started.
 double age_of(const ProcessBrief& process, double now);
 
-/// Whether a kernel function belongs to the GPU driver, or to storage.
-bool waits_in_driver(const std::string& function);
-bool waits_in_storage(const std::string& function);
-
 }  // namespace drover::inline v1::health

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "drover/health/rules/identity.h"
+#include "drover/health/rules/kernel_place.h"
 #include "drover/os/host_files.h"
 
 namespace drover::inline v1::health {
@@ -26,8 +26,17 @@ bool contains(const std::vector<int>& numbers, int number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
+/// Where its first thread waits; empty: not told, or threads were not looked at.
+std::string_view place_of_first(const ProcessBrief& brief, const ProcessDetail& detail) {
+  const auto at = std::find_if(detail.threads.begin(), detail.threads.end(),
+                               [&](const ThreadSample& thread) { return thread.tid == brief.pid; });
+  return at == detail.threads.end() ? std::string_view() : std::string_view(at->waits_in);
+}
+
+/// It waits for others with all threads. One whose first thread sleeps for a time, or reads a terminal, as debuggers
+/// do, was made to.
 bool asleep(const ProcessBrief& brief, const ProcessDetail& detail) {
-  if (brief.state != 'S') return false;
+  if (brief.state != 'S' || rests_on_purpose(place_of_first(brief, detail))) return false;
   return std::all_of(detail.threads.begin(), detail.threads.end(),
                      [](const ThreadSample& thread) { return thread.state == 'S'; });
 }
@@ -125,7 +134,7 @@ void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<Thread
   std::string place;
   const std::vector<int>& before = track.stuck_threads;
   for (const ThreadSample& thread : threads) {
-    if (thread.state != 'D') continue;
+    if (thread.state != 'D' || is_frozen(thread.waits_in)) continue;
     if (track.stuck.holds() && !contains(before, thread.tid)) continue;
     stuck.push_back(thread.tid);
     if (place.empty() || waits_in_driver(thread.waits_in)) place = thread.waits_in;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/rules/kernel_place.h"
+
+#include <algorithm>
+#include <array>
+
+namespace drover::inline v1::health {
+namespace {
+
+/// Words count at the start alone: "ll_" is of Lustre, but also in "call_rwsem_down_read_failed" and "poll_link".
+template <std::size_t N>
+bool starts_with_any(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
+}
+
+/// The kernel puts underscores before the names of inner functions.
+std::string_view without_underscores(std::string_view function) {
+  function.remove_prefix(std::min(function.find_first_not_of('_'), function.size()));
+  return function;
+}
+
+/// The closed module's own functions are "_nv037165rm" and the like.
+bool is_numbered(std::string_view function) {
+  constexpr std::string_view kStart = "_nv";
+  return function.starts_with(kStart) && function.size() > kStart.size() && function[kStart.size()] >= '0' &&
+         function[kStart.size()] <= '9';
+}
+
+}  // namespace
+
+bool waits_in_driver(std::string_view function) {
+  static constexpr auto kStarts =
+      std::to_array<std::string_view>({"nvidia",     "nv_",     "nvkms", "nvlink", "nvswitch", "uvm",      "rm_ioctl",
+                                       "os_acquire", "os_cond", "kgsp",  "amdgpu", "amdkfd",   "amdttm",   "svm_range",
+                                       "kfd_",       "ttm_",    "drm_",  "i915_",  "xe_",      "dma_fence"});
+  return is_numbered(function) || function.find("nvidia") != function.npos ||
+         starts_with_any(without_underscores(function), kStarts);
+}
+
+bool waits_in_storage(std::string_view function) {
+  static constexpr auto kStarts = std::to_array<std::string_view>(
+      {// Over the network: NFS and SUNRPC, CIFS, 9p, Lustre, GPFS, BeeGFS, Ceph, AFS, GPUDirect Storage.
+       "nfs", "rpc_", "xprt_", "netfs_", "fscache_", "cachefiles_", "cifs", "smb2_", "SMB2_", "wait_for_response",
+       "compound_send_recv", "p9_", "v9fs_", "lustre", "ll_", "ldlm_", "ptlrpc_", "osc_", "cl_", "lov_", "lmv_", "mdc_",
+       "obd_", "gpfs", "cxiWait", "mmfs", "Fhgfs", "fhgfs", "beegfs", "MessagingTk", "ceph", "rbd_", "afs_", "nvfs_",
+       // By a program, or on demand.
+       "fuse", "request_wait_answer", "autofs", "ovl_",
+       // On disks.
+       "ext4_", "jbd2", "do_get_write_access", "start_this_handle", "wait_transaction_locked", "xfs_", "xlog_", "btrfs",
+       "f2fs_", "bch2_", "zio_", "zil_", "zfs_", "txg_", "dmu_", "cv_wait_common", "gfs2_", "ocfs2_", "dlm_",
+       // Blocks, pages, and the writing back.
+       "io_schedule", "bit_wait_io", "folio_wait", "folio_lock", "wait_on_page", "lock_page", "wait_on_buffer", "blk",
+       "submit_bio", "rq_qos", "wbt_wait", "balance_dirty_pages", "wb_wait", "sync_inodes", "nvme_", "scsi_", "md_",
+       "raid5_"});
+  return starts_with_any(without_underscores(function), kStarts);
+}
+
+bool is_frozen(std::string_view function) {
+  // The trap of version 2 may be a part of get_signal, which otherwise waits for nothing but to be continued.
+  static constexpr auto kStarts = std::to_array<std::string_view>({"refrigerator", "do_freezer_trap", "get_signal"});
+  return starts_with_any(without_underscores(function), kStarts);
+}
+
+bool rests_on_purpose(std::string_view function) {
+  // A key of a terminal is waited for in wait_woken since Linux 4. What comes over a network is waited for elsewhere.
+  static constexpr auto kStarts =
+      std::to_array<std::string_view>({"n_tty_read", "tty_read", "wait_woken", "common_nsleep"});
+  return is_frozen(function) || function.find("nanosleep") != function.npos ||
+         starts_with_any(without_underscores(function), kStarts);
+}
+
+}  // namespace drover::inline v1::health

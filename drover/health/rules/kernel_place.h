@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+/// What the kernel function in which a thread waits (/proc/PID/wchan) says about why. Pure. Names differ from kernel to
+/// kernel and from version to version of a module; one that is not known says nothing.
+namespace drover::inline v1::health {
+
+/// A GPU's driver.
+bool waits_in_driver(std::string_view function);
+
+/// A disk, a file system or its server, or the writing back of what was written.
+bool waits_in_storage(std::string_view function);
+
+/// The freezer of cgroups: somebody paused the process, as `docker pause` does.
+bool is_frozen(std::string_view function);
+
+/// It waits for nobody: until a time that it chose itself, for a key of a terminal, or until it is thawed.
+bool rests_on_purpose(std::string_view function);
+
+}  // namespace drover::inline v1::health
