@@ -61,7 +61,8 @@ void mark_reported(Tracker& tracker, const std::vector<Finding>& findings) {
 
 void describe_driver(Report& report, const DriverSample& driver) {
   static constexpr const char* kStates[] = {"no_gpu",        "ok",      "no_library", "not_loaded",    "mismatch",
-                                            "no_permission", "blocked", "asleep",     "not_answering", "failed"};
+                                            "no_permission", "blocked", "asleep",     "not_answering", "failed",
+                                            "gpu_fault"};
   report.driver.state = kStates[static_cast<int>(driver.state)];
   report.driver.version = driver.version;
   if (driver.cuda > 0)

@@ -13,8 +13,9 @@ namespace drover::inline v1::health {
 
 /// The answer to one question to the driver. The codes are NVML's; negative ones are ours.
 struct Reading {
-  static constexpr int kOk = 0, kNotSupported = 3, kNoPermission = 4, kNotFound = 6, kTooSmall = 7, kTimeout = 10,
-                       kNoFunction = 13, kGpuLost = 15, kResetRequired = 16;
+  static constexpr int kOk = 0, kNotSupported = 3, kNoPermission = 4, kNotFound = 6, kTooSmall = 7, kNoPower = 8,
+                       kTimeout = 10, kNoFunction = 13, kBadInforom = 14, kGpuLost = 15, kResetRequired = 16,
+                       kInternal = 999;
   static constexpr int kNotAsked = -1, kNoValue = -2;  ///< never asked; the driver said "not available" by a value
   static constexpr int kAsleep = -3;                   ///< the GPU is powered down, and was not woken
   static constexpr int kOneLook = -4;                  ///< the difference of two looks, and this is the first

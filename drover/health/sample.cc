@@ -28,6 +28,14 @@ std::string Reading::why() const {
       return "needs root";
     case kNotFound:
       return "no samples";
+    case kNoPower:
+      return "the power cables of the GPU are not attached rightly (the driver's error 8)";
+    case kTimeout:
+      return "the driver waited for the GPU in vain (its error 10)";
+    case kBadInforom:
+      return "the GPU's InfoROM is damaged (the driver's error 14)";
+    case kInternal:
+      return "the driver failed within (its error 999)";
     case kNoFunction:
       return "this driver has no such function";
     case kGpuLost:

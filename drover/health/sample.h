@@ -24,6 +24,7 @@ enum class DriverState {
   kAsleep,   ///< all GPUs are powered down, and were not woken
   kNotAnswering,
   kFailed,
+  kGpuFault,  ///< it does not start, for a GPU is lost or needs a reset
 };
 
 struct DriverSample {

@@ -39,6 +39,12 @@ const Xid* find_xid(std::uint64_t number) {
   return at == kXids.end() ? nullptr : &*at;
 }
 
+/// "Xid 79 (the GPU has fallen off the bus)"
+std::string name_of_xid(std::uint64_t number) {
+  const Xid* const known = find_xid(number);
+  return "Xid " + std::to_string(number) + " (" + (known != nullptr ? known->meaning : "not known here") + ")";
+}
+
 std::string recovery_text(std::uint64_t action) {
   static constexpr std::array<const char*, 8> kTexts = {"none",
                                                         "reset the GPU",
@@ -51,13 +57,9 @@ std::string recovery_text(std::uint64_t action) {
   return std::to_string(action) + (action < kTexts.size() ? std::string(" (") + kTexts[action] + ")" : "");
 }
 
-std::string hex_list(const std::set<std::uint64_t>& xids) {
+std::string names_of_xids(const std::set<std::uint64_t>& xids) {
   std::string text;
-  for (const std::uint64_t xid : xids) {
-    const Xid* const known = find_xid(xid);
-    text += (text.empty() ? "Xid " : ", Xid ") + std::to_string(xid);
-    if (known != nullptr) text += std::string(" (") + known->meaning + ")";
-  }
+  for (const std::uint64_t xid : xids) text += (text.empty() ? "" : ", ") + name_of_xid(xid);
   return text;
 }
 
@@ -68,10 +70,7 @@ struct LoggedGroup {
 
 /// "Xid 79 (the GPU has fallen off the bus) in the kernel's log, 3 times, the last 5 min ago, of pid 1234 (python)"
 std::string text_of(const LoggedGroup& group, double age) {
-  const Xid* const known = find_xid(group.last->xid);
-  std::string text = "Xid " + std::to_string(group.last->xid);
-  if (known != nullptr) text += std::string(" (") + known->meaning + ")";
-  text += " in the kernel's log, ";
+  std::string text = name_of_xid(group.last->xid) + " in the kernel's log, ";
   if (group.count > 1) text += std::to_string(group.count) + " times, the last ";
   text += duration_text(age) + " ago";
   if (group.last->pid > 0) text += ", of pid " + std::to_string(group.last->pid);
@@ -96,18 +95,22 @@ void advise_reset(Finding& finding, const GpuSample* gpu) {
                            how_to_reset(gpu) + ", as root; if that fails, reboot");
 }
 
+/// What a finding says that is no fault.
+struct XidNotes {
+  bool past = false;     ///< there is one that only a look at the past shows
+  bool unknown = false;  ///< there is one that the table does not have: nobody can tell how bad it is
+};
+
 /// Xids of the kernel's log: what is recent counts as if it had been seen, what is older is a note, and an
-/// application's old mistake is nothing. `seen`: those that arrived while watching, and are told already. True when
-/// there is anything that only a look at the past shows.
-bool add_logged(const Scene& scene, const std::vector<LoggedXid>& logged, const std::set<std::uint64_t>& seen,
-                Severity most, Finding& finding) {
+/// application's old mistake is nothing. `seen`: those that arrived while watching, and are told already.
+void add_logged(const Scene& scene, const std::vector<LoggedXid>& logged, const std::set<std::uint64_t>& seen,
+                Severity most, Finding& finding, XidNotes& notes) {
   std::map<std::uint64_t, LoggedGroup> groups;
   for (const LoggedXid& xid : logged) {
     LoggedGroup& group = groups[xid.xid];
     ++group.count;
     if (group.last == nullptr || group.last->at <= xid.at) group.last = &xid;
   }
-  bool past = false;
   for (const auto& [number, group] : groups) {
     const double age = std::max(0.0, scene.last.at - group.last->at);
     const Xid* const known = find_xid(number);
@@ -115,10 +118,31 @@ bool add_logged(const Scene& scene, const std::vector<LoggedXid>& logged, const 
     const bool recent = age <= scene.limits[kR1Recent];
     if ((recent && seen.count(number) > 0) || (!recent && severity < Severity::kWarning)) continue;
     raise(finding, std::min(most, recent ? severity : Severity::kInfo), text_of(group, age));
-    past = past || !recent;
+    notes.past = notes.past || !recent;
+    notes.unknown = notes.unknown || known == nullptr;
     if (finding.limits.empty()) finding.limits.push_back(scene.limits.text(kR1Recent));
   }
-  return past;
+}
+
+/// Those that arrived while watching.
+void add_arrived(const std::set<std::uint64_t>& xids, Finding& finding, XidNotes& notes) {
+  if (xids.empty()) return;
+  Severity worst = Severity::kInfo;
+  for (const std::uint64_t xid : xids) {
+    const Xid* const known = find_xid(xid);
+    if (known != nullptr) worst = std::max(worst, known->severity);
+    notes.unknown = notes.unknown || known == nullptr;
+  }
+  raise(finding, worst, names_of_xids(xids) + " arrived while watching");
+}
+
+/// The verdict over Xids that are no fault, and where to read about those that are not known.
+void name_notes(const XidNotes& notes, Finding& finding) {
+  finding.verdict = notes.past ? "EARLIER XID" : notes.unknown ? "XID NOT KNOWN HERE" : "XID OF AN APPLICATION";
+  if (!notes.unknown) return;
+  finding.not_because.emplace_back("a fault of the GPU is not ruled out: the number is not in this program's table");
+  finding.action.emplace_back(
+      "read what it means: docs.nvidia.com/deploy/xid-errors; and the kernel's log: dmesg | grep -i -e xid -e nvrm");
 }
 
 /// Xids of a GPU that the driver does not list: it may have fallen off the bus before the driver was asked.
@@ -128,9 +152,11 @@ void judge_elsewhere(const Scene& scene, std::vector<Finding>& findings) {
   for (const auto& [bus, logged] : by_bus) {
     Finding finding;
     finding.rule = Rule::kR1;
-    const bool past = add_logged(scene, logged, {}, scene.container ? Severity::kInfo : Severity::kCritical, finding);
+    XidNotes notes;
+    add_logged(scene, logged, {}, scene.container ? Severity::kInfo : Severity::kCritical, finding, notes);
     if (finding.because.empty()) continue;
-    finding.verdict = finding.severity >= Severity::kWarning ? "FAULT" : past ? "EARLIER XID" : "XID OF AN APPLICATION";
+    finding.verdict = "FAULT";
+    if (finding.severity < Severity::kWarning) name_notes(notes, finding);
     finding.confidence = Confidence::kMedium;
     const bool asked = scene.last.driver.state == DriverState::kOk;
     finding.because.push_back("it is of the GPU at " + bus + (asked ? ", which the driver does not list" : ""));
@@ -139,8 +165,8 @@ void judge_elsewhere(const Scene& scene, std::vector<Finding>& findings) {
   }
 }
 
-void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& findings) {
-  Finding finding = about(Rule::kR1, gpu, "FAULT");
+/// What the driver itself calls a fault.
+void add_faults(const Scene& scene, const GpuSample& gpu, Finding& finding) {
   if (!gpu.stuck_in.empty()) {
     raise(finding, Severity::kCritical, "the driver did not answer within its deadline (in " + gpu.stuck_in + ")");
     finding.limits.push_back(scene.limits.text(kR1Call));
@@ -158,29 +184,45 @@ void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& f
   if (gpu[Metric::kRemapPending].ok() && gpu[Metric::kRemapPending].value != 0) {
     raise(finding, Severity::kWarning, "a memory row waits to be remapped at the next reset");
   }
-  const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
-  if (track != nullptr && !track->xids.empty()) {
-    Severity worst = Severity::kInfo;
-    for (const std::uint64_t xid : track->xids) {
-      const Xid* const known = find_xid(xid);
-      worst = std::max(worst, known != nullptr ? known->severity : Severity::kInfo);
-    }
-    raise(finding, worst, hex_list(track->xids) + " arrived while watching");
+}
+
+void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& findings) {
+  Finding finding = about(Rule::kR1, gpu, "FAULT");
+  add_faults(scene, gpu, finding);
+  XidNotes notes;
+  if (const GpuTrack* const track = scene.tracker.gpu(gpu.uuid)) {
+    add_arrived(track->xids, finding, notes);
+    add_logged(scene, track->logged, track->xids, Severity::kCritical, finding, notes);
   }
-  const bool past = track != nullptr && add_logged(scene, track->logged, track->xids, Severity::kCritical, finding);
   if (finding.because.empty()) return;
-  if (finding.severity == Severity::kInfo) finding.verdict = past ? "EARLIER XID" : "XID OF AN APPLICATION";
+  if (finding.severity == Severity::kInfo) name_notes(notes, finding);
   if (finding.severity == Severity::kWarning) finding.verdict = "DEGRADED";
   finding.confidence = Confidence::kHigh;
   if (finding.severity >= Severity::kWarning) advise_reset(finding, &gpu);
   findings.push_back(std::move(finding));
 }
 
-/// Without the driver: a device that nobody can look at is unknown; one that hangs is a fault.
+Finding fault_at_start(const DriverSample& driver) {
+  Finding finding;
+  finding.rule = Rule::kR1;
+  finding.verdict = "FAULT";
+  finding.severity = Severity::kCritical;
+  finding.confidence = Confidence::kHigh;
+  finding.because.push_back(driver.problem);
+  advise_reset(finding, nullptr);
+  return finding;
+}
+
+/// Without the driver: a device that nobody can look at is unknown; one that hangs, or keeps the driver from starting,
+/// is a fault.
 void judge_state(const Scene& scene, std::vector<Finding>& findings) {
   const DriverSample& driver = scene.last.driver;
   const DriverState state = driver.state;
   if (state == DriverState::kOk || state == DriverState::kNoGpu || state == DriverState::kAsleep) return;
+  if (state == DriverState::kGpuFault) {
+    findings.push_back(fault_at_start(driver));
+    return;
+  }
   Finding finding;
   const bool hangs = state == DriverState::kNotAnswering;
   finding.rule = hangs ? Rule::kR1 : Rule::kG0;
