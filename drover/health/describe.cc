@@ -107,10 +107,15 @@ void add_instances(GpuReport& report, const GpuSample& gpu) {
 void add_processes(GpuReport& report, const Sample& last, const GpuSample& gpu, const GpuTrack& track,
                    const Tracker& tracker, Source& source) {
   for (const GpuProcessRow& row : gpu.rows) {
-    const ProcessKey key = key_of(last.host, row.pid);
+    const ProcessKey key = tracker.owner(last.host, gpu.uuid, row.pid);
     const HoldTrack* const hold = tracker.hold(gpu.uuid, key);
     GpuProcessReport process;
-    process.process = describe_process(last, row.pid, tracker.process(key), source);
+    if (key == key_of(last.host, row.pid)) {
+      process.process = describe_process(last, row.pid, tracker.process(key), source);
+    } else {  // it ended, and its number is another one's
+      process.process.pid = row.pid;
+      process.process.state = '-';
+    }
     process.uses = uses_text(row.uses);
     if (row.gpu_instance != GpuProcessRow::kNoInstance) {
       process.gpu_instance = row.gpu_instance;

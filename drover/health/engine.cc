@@ -27,7 +27,7 @@ double interval_of(const EngineOptions& options) {
 bool wants_holders(const Sample& sample, const Tracker& tracker) {
   for (const GpuSample& gpu : sample.driver.gpus) {
     const GpuTrack* const track = tracker.gpu(gpu.uuid);
-    if (track != nullptr && track->unattributed.holds()) return true;
+    if (track != nullptr && (track->unattributed.holds() || !track->outlived.empty())) return true;
     for (const GpuProcessRow& row : gpu.rows) {
       const ProcessBrief* const process = find_process(sample.host, row.pid);
       if (process == nullptr || process->state == 'Z') return true;

@@ -79,6 +79,7 @@ class Words {
     if (streak.since > streak.last) good_ = false;
     return streak;
   }
+  bool more() const noexcept { return line_.find_first_not_of(' ') != line_.npos; }
   bool good() const noexcept { return good_; }
 
  private:
@@ -119,6 +120,7 @@ void read_hold(Words words, Tracker& tracker) {
   track.power.count = static_cast<int>(words.count() & 0xFFFFFFU);
   track.power.mean = words.real();
   track.power.squares = words.real();
+  track.idle.untold = words.more() ? static_cast<int>(words.count() & 0xFFFFU) : 0;  // older programs wrote none
   if (words.good()) tracker.holds()[{gpu, key}] = track;
 }
 
@@ -182,7 +184,8 @@ std::string history_text(const Tracker& tracker, const std::string& boot, double
     if (!is_word(key.first)) continue;
     text += "hold " + key.first + text_of(key.second) + time_text(track.seen) + (track.was_busy ? " 1" : " 0");
     for (const Streak* const streak : {&track.idle, &track.spinning, &track.gone}) text += text_of(*streak);
-    text += " " + std::to_string(track.power.count) + number(track.power.mean) + number(track.power.squares) + "\n";
+    text += " " + std::to_string(track.power.count) + number(track.power.mean) + number(track.power.squares) + " " +
+            std::to_string(track.idle.untold) + "\n";
   }
   for (const auto& [uuid, track] : tracker.gpus()) {
     if (!is_word(uuid)) continue;

@@ -53,6 +53,7 @@ constexpr std::array<LimitInfo, static_cast<std::size_t>(kCount)> kTable = {{
     {kR8Vram, "r8.vram", 2 * kGiB, kBytes, "R8: holds at least this much, and ..."},
     {kR8VramShare, "r8.share", 0.05, kShare, "... at least this share of the GPU's memory"},
     {kR8Cpu, "r8.cpu", 0.05, kShare, "R8: of one core at most"},
+    {kR8Io, "r8.io", 1e5, kBytesPerSecond, "R8: what the process reads and writes at most"},
     {kR9Vram, "r9.vram", 1 * kGiB, kBytes, "R9: unattributed memory over this, and ..."},
     {kR9VramShare, "r9.share", 0.05, kShare, "... over this share of the GPU's memory"},
     {kR9Samples, "r9.samples", 3, kNumber, "R9: in so many samples"},

@@ -42,6 +42,7 @@ enum class Limit {
   kR8Vram,
   kR8VramShare,
   kR8Cpu,
+  kR8Io,
   kR9Vram,
   kR9VramShare,
   kR9Samples,

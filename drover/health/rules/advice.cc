@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "drover/health/rules/kernel_place.h"
 #include "drover/health/rules/rules.h"
 
 namespace drover::inline v1::health {
@@ -13,28 +14,51 @@ std::optional<double> Subject::memory() const {
   return sum;
 }
 
+namespace {
+
+/// Only pictures are drawn by it, for a screen: a display server, a desktop's shell, a browser. Other vendors' drivers
+/// call work of programs graphics as well.
+bool draws_only(const Subject& subject) {
+  return std::all_of(subject.gpus.begin(), subject.gpus.end(),
+                     [](const Subject::On& on) { return on.gpu->vendor == "nvidia" && on.row->uses == kUsesGraphics; });
+}
+
+bool is_paused(const ProcessDetail* detail) {
+  return detail != nullptr && !detail->threads.empty() && is_frozen(detail->threads.front().waits_in);
+}
+
+Kind kind_of(const Scene& scene, const Subject& subject) {
+  const Kind kind = health::kind_of(scene.last.host, *subject.brief, subject.detail);
+  if (draws_only(subject) && !subject.job.ranked()) return Kind::kSystem;
+  return kind != Kind::kSystem && is_paused(subject.detail) ? Kind::kStopped : kind;
+}
+
+}  // namespace
+
 std::vector<Subject> subjects(const Scene& scene) {
-  std::map<int, Subject> found;
+  std::map<ProcessKey, Subject> found;
   for (const GpuSample& gpu : scene.last.driver.gpus) {
     const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
     if (track == nullptr) continue;
     for (const GpuProcessRow& row : gpu.rows) {
-      const ProcessKey key = key_of(scene.last.host, row.pid);
+      const ProcessKey key = scene.tracker.owner(scene.last.host, gpu.uuid, row.pid);
       const HoldTrack* const hold = scene.tracker.hold(gpu.uuid, key);
       if (hold == nullptr) continue;
-      Subject& subject = found[row.pid];
+      Subject& subject = found[key];
       subject.pid = row.pid;
-      subject.brief = find_process(scene.last.host, row.pid);
-      subject.detail = find_detail(scene.last.host, row.pid);
+      if (key == key_of(scene.last.host, row.pid)) {
+        subject.brief = find_process(scene.last.host, row.pid);
+        subject.detail = find_detail(scene.last.host, row.pid);
+      }
       subject.track = scene.tracker.process(key);
       subject.gpus.push_back({&gpu, &row, hold, track});
     }
   }
   std::vector<Subject> result;
-  for (auto& [pid, subject] : found) {
+  for (auto& [key, subject] : found) {
     if (subject.detail != nullptr && subject.brief != nullptr)
       subject.job = job_of(scene.last.host, *subject.brief, *subject.detail);
-    if (subject.brief != nullptr) subject.kind = kind_of(scene.last.host, *subject.brief, subject.detail);
+    if (subject.brief != nullptr) subject.kind = kind_of(scene, subject);
     result.push_back(std::move(subject));
   }
   return result;
@@ -66,6 +90,22 @@ void explain_unknown_holders(const Scene& scene, const GpuSample& gpu, Finding& 
                            (gpu.vendor == "nvidia" ? "/dev/nvidia*" : "/dev/dri/*"));
 }
 
+namespace {
+
+/// What could have shown work or a job, and may not be read.
+void note_unseen(const ProcessDetail& detail, Finding& finding) {
+  std::string unseen;
+  const auto add = [&](bool missing, const char* what) {
+    if (missing) unseen += (unseen.empty() ? "" : ", ") + std::string(what);
+  };
+  add(!detail.io_bytes, "what it reads and writes");
+  add(!detail.environment_known && !detail.memory_locked, "its environment (rank and job)");
+  add(!detail.listens, "whether it listens on a port");
+  if (!unseen.empty()) finding.not_because.push_back("not ruled out, as it may not be seen (needs root): " + unseen);
+}
+
+}  // namespace
+
 Finding about(const Scene& scene, Rule rule, const Subject& subject, const char* verdict) {
   Finding finding;
   finding.rule = rule;
@@ -81,6 +121,7 @@ Finding about(const Scene& scene, Rule rule, const Subject& subject, const char*
   if (subject.detail != nullptr) {
     finding.command = subject.detail->command;
     if (subject.detail->uid) finding.user = scene.user(*subject.detail->uid);
+    if (rule == Rule::kR8) note_unseen(*subject.detail, finding);
   }
   if (subject.brief != nullptr) {
     if (finding.command.empty()) finding.command = "[" + subject.brief->name + "]";
@@ -113,6 +154,13 @@ void grade(const Scene& scene, Finding& finding, double held_s, double enough_s,
       (scene.once ? "known for long enough: a single look; run with --window "
                   : "known for long enough: seen for " + duration_text(held_s) + " only; run with --window ") +
       window + ", or repeatedly with --history");
+}
+
+void advise_continuing(Finding& finding, const Subject& subject) {
+  finding.action.push_back(
+      is_paused(subject.detail)
+          ? "it is paused by the freezer of its cgroup: thaw that (docker unpause, systemctl thaw), and it goes on"
+          : "it is stopped: kill -CONT " + std::to_string(subject.pid) + " lets it go on");
 }
 
 void advise_asking(Finding& finding, const Job& job) {

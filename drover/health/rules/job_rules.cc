@@ -267,8 +267,7 @@ std::optional<Limit> patience(Kind kind) {
 void advise_idle(const JobView& view, double held, double enough, Finding& finding) {
   advise_asking(finding, view.subject.job);
   if (view.subject.kind == Kind::kNotebook) finding.action.emplace_back("restarting its kernel frees the memory");
-  if (view.subject.kind == Kind::kStopped)
-    finding.action.push_back("it is stopped: kill -CONT " + std::to_string(view.subject.pid) + " lets it go on");
+  if (view.subject.kind == Kind::kStopped) advise_continuing(finding, view.subject);
   const double advised = view.scene.limits[kR8Advise];
   if (held >= advised || enough > advised) advise_ending(finding, launcher_of(view), {view.subject.pid});
 }

@@ -77,6 +77,8 @@ void grade(const Scene& scene, Finding& finding, double held_s, double enough_s,
 
 // Advice, in the order in which it is to be followed.
 void advise_asking(Finding& finding, const Job& job);
+/// For one that is stopped, or paused by its cgroup.
+void advise_continuing(Finding& finding, const Subject& subject);
 /// `collective`: NCCL may know more; `python`: its tools fit.
 void advise_evidence(Finding& finding, int pid, bool collective, bool python = true);
 /// `launcher`: 0 when there is none; `pids`: all that may have to be killed in the end.

@@ -11,16 +11,24 @@ struct Streak {
   int hits = 0;
   int misses = 0;         ///< in a row, since it last held
   bool reported = false;  ///< from then on it takes several misses to end it, so that a report does not flicker
+  int untold = 0;         ///< looks in a row that could not tell
 
   bool holds() const noexcept { return hits > 0; }
   double length() const noexcept { return hits > 0 ? last - since : 0; }
 
-  /// One more look, which covers the time `from` to `at`. Unknown neither adds nor breaks, but looks further apart than
-  /// `gap` do not add up.
+  /// So many seconds in which nobody can tell are a gap, and end it.
+  static constexpr double kMoment = 60;
+
+  /// One more look, which covers the time `from` to `at`. One that cannot tell neither adds nor breaks, unless it is
+  /// one of `clear_after` in a row that make a gap. Looks further apart than `gap` do not add up.
   void add(double from, double at, Holds answer, double gap, int clear_after) noexcept {
     if (hits > 0 && (at - last > gap || last > at)) *this = Streak();
     if (from > at || at - from > gap) from = at;
-    if (answer == Holds::kUnknown) return;
+    if (answer == Holds::kUnknown) {
+      if (hits > 0 && ++untold >= clear_after && at - last >= kMoment) *this = Streak();
+      return;
+    }
+    untold = 0;
     if (answer == Holds::kNo) {
       if (hits > 0 && (!reported || ++misses >= clear_after)) *this = Streak();
       return;

@@ -127,6 +127,15 @@ void name_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
   finding.confidence = named || all_seen ? Confidence::kHigh : Confidence::kMedium;
 }
 
+/// The row is of a process that ended; its number may belong to another one by now.
+std::string text_of_gone(const Scene& scene, const Subject& subject, const HoldTrack& hold) {
+  const ProcessBrief* const younger = find_process(scene.last.host, subject.pid);
+  const std::string who = younger == nullptr ? ", and there is no such process"
+                                             : " from before " + younger->name + " began, which has that number now";
+  return "the driver lists pid " + std::to_string(subject.pid) + who + ", in " + std::to_string(hold.gone.hits) +
+         " looks over " + duration_text(hold.gone.length());
+}
+
 /// The driver lists a process that is not there.
 void judge_gone(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
   for (const Subject::On& on : subject.gpus) {
@@ -134,9 +143,7 @@ void judge_gone(const Scene& scene, const Subject& subject, std::vector<Finding>
     Finding finding = about(Rule::kR4, *on.gpu, "ORPHANED HANDLE");
     finding.pid = subject.pid;
     if (on.row->memory.ok()) finding.memory_bytes = on.row->memory.value;
-    finding.because.push_back("the driver lists pid " + std::to_string(subject.pid) +
-                              ", and there is no such process, in " + std::to_string(on.hold->gone.hits) +
-                              " looks over " + duration_text(on.hold->gone.length()));
+    finding.because.push_back(text_of_gone(scene, subject, *on.hold));
     finding.not_because.emplace_back("a container: these are the machine's own pids");
     name_holders(scene, *on.gpu, finding);
     const Confidence confidence = finding.confidence;

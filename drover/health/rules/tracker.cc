@@ -119,7 +119,7 @@ void Tracker::add_work(ProcessTrack& track, double at, const ProcessBrief& brief
   track.measured = true;
   const double tick = 1 / os::clock_ticks() / seconds;  // the clock's grain must not make a sleeper busy
   const bool silent = track.io_rate <= limits_[kR7Io];
-  const bool calm = track.cpu_share <= limits_[kR8Cpu] + tick;
+  const bool calm = track.cpu_share <= limits_[kR8Cpu] + tick && track.io_rate <= limits_[kR8Io];
   const bool blocked = track.cpu_share <= limits_[kR7Cpu] + tick && silent && asleep(brief, detail);
   const int clear = static_cast<int>(limits_[kClear]);
   track.calm.add(from, at, calm ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
@@ -171,6 +171,13 @@ const ProcessTrack* Tracker::process(const ProcessKey& key) const noexcept {
 const HoldTrack* Tracker::hold(const std::string& gpu, const ProcessKey& key) const noexcept {
   const auto at = holds_.find({gpu, key});
   return at == holds_.end() ? nullptr : &at->second;
+}
+
+ProcessKey Tracker::owner(const HostSample& host, const std::string& gpu, int pid) const noexcept {
+  const GpuTrack* const track = this->gpu(gpu);
+  if (track == nullptr) return key_of(host, pid);
+  const auto outlived = track->outlived.find(pid);
+  return outlived != track->outlived.end() ? outlived->second : key_of(host, pid);
 }
 
 const GpuTrack* Tracker::gpu(const std::string& uuid) const noexcept {

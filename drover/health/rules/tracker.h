@@ -23,7 +23,7 @@ struct ProcessTrack {
   Streak stuck;    ///< one and the same thread uninterruptible
   Streak killed;   ///< SIGKILL is pending
   Streak defunct;  ///< the leader is a zombie
-  Streak calm;     ///< it and its descendants use little CPU (R8's limit)
+  Streak calm;     ///< it and its descendants use little CPU, and it moves little data (R8's limits)
   Streak blocked;  ///< they use none, nothing is read or written, and all threads sleep (R7's limits)
   Streak polls;    ///< they use just one core, and nothing is read or written
   std::vector<int> stuck_threads;
@@ -59,6 +59,9 @@ struct GpuTrack {
   std::set<std::uint64_t> xids;  ///< that arrived while watching, the last one no longer ago than r1.recent
   double xid_at = 0;             ///< when that was
   std::vector<LoggedXid> logged;
+  /// Rows that are older than the process of their number: that of a process which ended, and whose number was given to
+  /// another one. By number: whose they are.
+  std::map<int, ProcessKey> outlived;
   double seen = -1;
 };
 
@@ -83,6 +86,9 @@ class Tracker {
   const ProcessTrack* process(const ProcessKey& key) const noexcept;
   const HoldTrack* hold(const std::string& gpu, const ProcessKey& key) const noexcept;
   const GpuTrack* gpu(const std::string& uuid) const noexcept;
+  /// Whose a row of the driver's list is, at the last look: of the process of that number, but for rows that outlived
+  /// theirs.
+  ProcessKey owner(const HostSample& host, const std::string& gpu, int pid) const noexcept;
 
  private:
   void add_cpu(const Sample& sample);
@@ -92,6 +98,7 @@ class Tracker {
   void add_gpu(const Sample& sample, const GpuSample& gpu, bool container, const std::function<bool(int)>& exists);
   void add_hold(const Sample& sample, const GpuSample& gpu, const GpuTrack& track, const GpuProcessRow& row,
                 bool container, const std::function<bool(int)>& exists);
+  std::map<int, ProcessKey> find_outlived(const Sample& sample, const GpuSample& gpu, double before) const;
   Holds spinning(const GpuSample& gpu, const GpuTrack& track, const ProcessTrack* process, double cores) const;
   void forget(double now);
 

@@ -20,6 +20,14 @@ bool listed(const GpuSample& gpu, int pid) {
   return std::any_of(gpu.rows.begin(), gpu.rows.end(), [&](const GpuProcessRow& row) { return row.pid == pid; });
 }
 
+/// MPS works for its clients: who of them had work done is not told then, and only their server is seen at work.
+bool served_by_mps(const GpuSample& gpu, const HostSample& host) {
+  return std::any_of(gpu.active.begin(), gpu.active.end(), [&](const GpuActivityRow& row) {
+    const ProcessBrief* const process = find_process(host, row.pid);
+    return process != nullptr && process->name.starts_with("nvidia-cuda-mps") && row.cores + row.memory > 0;
+  });
+}
+
 bool mig_on(const GpuSample& gpu) { return gpu[Metric::kMig].ok() && gpu[Metric::kMig].value == 1; }
 
 }  // namespace
@@ -96,30 +104,53 @@ void Tracker::add_gpu(const Sample& sample, const GpuSample& gpu, bool container
     missing = rest > std::max(limits_[kR9Vram], limits_[kR9VramShare] * *total) ? Holds::kYes : Holds::kNo;
   }
   track.unattributed.add(sample.at, sample.at, missing, limits_[kGap], static_cast<int>(limits_[kClear]));
+  track.outlived = find_outlived(sample, gpu, track.seen);
   for (const GpuProcessRow& row : gpu.rows) add_hold(sample, gpu, track, row, container, exists);
   track.seen = sample.at;
 }
 
+/// Rows that were another process's at the look before, and have stood since. When the driver sees the process at work
+/// that has the number now, the row is its own.
+std::map<int, ProcessKey> Tracker::find_outlived(const Sample& sample, const GpuSample& gpu, double before) const {
+  std::map<int, ProcessKey> found;
+  if (before < 0 || sample.at - before > limits_[kGap]) return found;
+  for (const GpuProcessRow& row : gpu.rows) {
+    const ProcessBrief* const process = find_process(sample.host, row.pid);
+    if (process == nullptr || find_activity(gpu, row.pid) != nullptr) continue;
+    for (auto at = holds_.lower_bound({gpu.uuid, {row.pid, 0}}); at != holds_.end(); ++at) {
+      const auto& [uuid, key] = at->first;
+      if (uuid != gpu.uuid || key.first != row.pid) break;
+      // One that was not in the table counts only when it did not exist: it may have begun while that was read.
+      const bool other = key.second != process->start_ticks && (key.second != 0 || at->second.gone.holds());
+      if (at->second.seen == before && other) found[row.pid] = key;
+    }
+  }
+  return found;
+}
+
 void Tracker::add_hold(const Sample& sample, const GpuSample& gpu, const GpuTrack& track, const GpuProcessRow& row,
                        bool container, const std::function<bool(int)>& exists) {
-  const ProcessKey key = key_of(sample.host, row.pid);
+  const ProcessKey key = owner(sample.host, gpu.uuid, row.pid);
+  const bool outlived = track.outlived.count(row.pid) > 0;
   HoldTrack& hold = holds_[{gpu.uuid, key}];
   const double from = hold.seen >= 0 ? hold.seen : sample.at;
   const auto add = [&](Streak& streak, Holds answer, double begin) {
     streak.add(begin, sample.at, answer, limits_[kGap], static_cast<int>(limits_[kClear]));
   };
-  const bool gone = key.second == 0 && !container && !exists(row.pid);
+  const bool gone = !container && (outlived || (key.second == 0 && !exists(row.pid)));
   add(hold.gone, gone ? Holds::kYes : Holds::kNo, sample.at);
 
   const GpuActivityRow* const activity = find_activity(gpu, row.pid);
-  const bool trusted = track.cannot_judge.empty() && row.use_code == Reading::kOk;
+  const bool served = activity == nullptr && served_by_mps(gpu, sample.host);
+  const bool trusted = track.cannot_judge.empty() && row.use_code == Reading::kOk && !served;
   const double cores = activity != nullptr ? activity->cores : 0;
   const bool busy = activity != nullptr && (activity->cores > 0 || activity->memory > 0);
   if (trusted) {
     hold.cores.add(cores);
     hold.memory.add(activity != nullptr ? activity->memory : 0);
   }
-  add(hold.idle, !trusted ? Holds::kUnknown : busy ? Holds::kNo : Holds::kYes, from);
+  // What the server did may have been for it: whether it was is not known, but nobody can say that it rests.
+  add(hold.idle, busy || served ? Holds::kNo : trusted ? Holds::kYes : Holds::kUnknown, from);
 
   const Holds spins = sample.at > from ? spinning(gpu, track, process(key), trusted ? cores : -1) : Holds::kUnknown;
   add(hold.spinning, spins, from);
