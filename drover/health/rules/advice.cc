@@ -64,24 +64,6 @@ std::vector<Subject> subjects(const Scene& scene) {
   return result;
 }
 
-std::optional<std::vector<int>> unlisted_holders(const Scene& scene, const GpuSample& gpu) {
-  std::vector<int> pids;
-  const Reading minor = gpu[Metric::kMinor];
-  if (!minor.ok()) return std::nullopt;
-  const bool nvidia = gpu.vendor == "nvidia";
-  const HostSample& host = scene.last.host;
-  for (const Holder& holder : scene.holders.holders) {
-    const auto& open = nvidia ? holder.minors : holder.render_minors;
-    if (std::find(open.begin(), open.end(), static_cast<int>(minor.value)) == open.end()) continue;
-    const auto same = [&](const GpuProcessRow& row) { return row.pid == holder.pid; };
-    if (std::any_of(gpu.rows.begin(), gpu.rows.end(), same)) continue;
-    const ProcessBrief* const brief = find_process(host, holder.pid);
-    if (brief == nullptr || kind_of(host, *brief, find_detail(host, holder.pid)) == Kind::kSystem) continue;
-    pids.push_back(holder.pid);
-  }
-  return pids;
-}
-
 void explain_unknown_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
   finding.not_because.emplace_back(
       "which processes have it open cannot be told: the driver does not tell the device's number");

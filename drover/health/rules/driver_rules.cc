@@ -282,9 +282,9 @@ void explain_memory(const Scene& scene, const GpuSample& gpu, const GpuTrack& tr
   finding.severity = sure ? Severity::kWarning : Severity::kInfo;
   finding.confidence = sure ? Confidence::kMedium : Confidence::kLow;
   finding.held_s = track.unattributed.length();
-  finding.because.push_back(bytes_text(gpu[Metric::kMemoryUsed].number().value_or(0)) +
-                            " are used, and the processes that are listed account for " +
-                            bytes_text(unattributed_bytes(gpu)) + " less, in " +
+  const double used = gpu[Metric::kMemoryUsed].number().value_or(0), rest = unattributed_bytes(gpu);
+  finding.because.push_back(bytes_text(used) + " are used, of which the listed processes have " +
+                            bytes_text(used - rest) + "; the other " + bytes_text(rest) + " are not theirs, in " +
                             std::to_string(track.unattributed.hits) + " looks");
   if (!reserved_known) {
     finding.not_because.emplace_back("what the driver keeps for itself is not known, and may be part of it");
@@ -295,24 +295,36 @@ void explain_memory(const Scene& scene, const GpuSample& gpu, const GpuTrack& tr
   finding.limits = {scene.limits.text(kR9Vram), scene.limits.text(kR9VramShare), scene.limits.text(kR9Samples)};
 }
 
-void name_hidden(const Scene& scene, const GpuSample& gpu, Finding& finding) {
-  const auto hidden = unlisted_holders(scene, gpu);
-  if (!hidden) {
-    explain_unknown_holders(scene, gpu, finding);
-  } else if (!hidden->empty()) {
-    finding.because.push_back("open device files, but not listed: pids " + pid_list(*hidden));
-    if (finding.severity == Severity::kWarning) finding.confidence = Confidence::kHigh;
-    if (scene.container) return;
-    finding.action.push_back("ask the owners of pids " + pid_list(*hidden) +
-                             " first; often they are left-over data workers of a job that died");
-    advise_ending(finding, 0, *hidden);
-  } else if (scene.holders.unreadable > 0) {
+/// The driver leaked it, when it is sure that it is anybody's at all.
+void advise_leak(const Scene& scene, const UnlistedHolders& holders, const GpuSample& gpu, Finding& finding) {
+  if (scene.holders.unreadable > 0) {
     finding.not_because.push_back(std::to_string(scene.holders.unreadable) +
                                   " processes may not be looked at; root sees who holds the device");
     finding.action.emplace_back("run it as root, to see who has the device open");
-  } else if (!scene.container) {
-    finding.action.emplace_back("nobody has the device open: a leak of the driver; reset the GPU when it is free");
+  } else if (!scene.container && finding.severity >= Severity::kWarning) {
+    finding.action.push_back(std::string(holders.others.empty() ? "nobody" : "nobody else") +
+                             " has the device open: a leak of the driver, it seems; when the GPU is free, reset it (" +
+                             how_to_reset(&gpu) + ", as root)");
   }
+}
+
+void name_hidden(const Scene& scene, const GpuSample& gpu, Finding& finding) {
+  const auto holders = unlisted_holders(scene, gpu);
+  if (!holders) {
+    explain_unknown_holders(scene, gpu, finding);
+    return;
+  }
+  note_others(scene, *holders, finding);
+  if (holders->pids.empty()) {
+    advise_leak(scene, *holders, gpu, finding);
+    return;
+  }
+  finding.because.push_back("have the device open, but are not listed: " + names_of(scene.last.host, holders->pids));
+  if (finding.severity == Severity::kWarning) finding.confidence = Confidence::kHigh;
+  if (scene.container) return;
+  finding.action.push_back("ask the owners of pids " + pid_list(holders->pids) +
+                           " first; often they are left-over data workers of a job that died");
+  advise_ending(finding, 0, holders->pids);
 }
 
 }  // namespace

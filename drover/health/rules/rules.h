@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,9 +61,22 @@ void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vecto
 void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);   // R5 to R8
 void judge_host(const Report& report, const Thresholds& limits, std::vector<Finding>& findings);
 
-/// Who has this GPU's device file open and is not in the driver's list; the vendor's own daemons are left out. nullopt:
-/// the driver does not tell the number of the device.
-std::optional<std::vector<int>> unlisted_holders(const Scene& scene, const GpuSample& gpu);
+/// Who has a GPU's device file open, and is not in the driver's list.
+struct UnlistedHolders {
+  std::vector<int> pids;  ///< who may hold memory of it
+  /// Who holds none of it, by the reason: services of the machine, and what belongs to a process that is listed and
+  /// lives. Nobody is to end them.
+  std::map<std::string, std::vector<int>> others;
+};
+/// The vendor's own daemons are left out. `uid`: of whom the memory is, when that is known. nullopt: the driver does
+/// not tell the number of the device.
+std::optional<UnlistedHolders> unlisted_holders(const Scene& scene, const GpuSample& gpu,
+                                                std::optional<std::uint32_t> uid = {});
+/// A note about those who have it open and are left alone; nothing where there are none.
+void note_others(const Scene& scene, const UnlistedHolders& holders, Finding& finding);
+/// "4000 (python)"
+std::string name_of(const HostSample& host, int pid);
+std::string names_of(const HostSample& host, const std::vector<int>& pids);
 /// Says that they are not known, and how to find them.
 void explain_unknown_holders(const Scene& scene, const GpuSample& gpu, Finding& finding);
 

@@ -8,19 +8,6 @@ namespace {
 
 using enum Limit;
 
-std::vector<int> children_of(const HostSample& host, int pid) {
-  std::vector<int> pids;
-  for (const ProcessBrief& process : host.processes) {
-    if (process.parent == pid && process.pid != pid) pids.push_back(process.pid);
-  }
-  return pids;
-}
-
-std::string name_of(const HostSample& host, int pid) {
-  const ProcessBrief* const process = find_process(host, pid);
-  return std::to_string(pid) + (process != nullptr ? " (" + process->name + ")" : "");
-}
-
 /// R2's evidence, and what to do.
 void explain_kernel(const Subject& subject, const ProcessTrack& track, bool killed, Finding& finding) {
   if (track.stuck.holds()) {
@@ -68,63 +55,108 @@ void judge_kernel(const Scene& scene, const Subject& subject, std::vector<Findin
   const bool matters = on_gpu && !track->in_storage;
   const Severity severity = track->in_driver ? Severity::kCritical : matters ? Severity::kWarning : Severity::kInfo;
   const bool two_signs = track->in_driver || (stuck && by_kill);
-  grade(scene, finding, held, enough, severity, two_signs ? Confidence::kHigh : Confidence::kMedium);
+  // A signal that is pending stays so, and two looks prove it; a thread may be caught in a short wait by chance.
+  const int looks = by_kill ? std::numeric_limits<int>::max() : track->stuck.hits;
+  grade(scene, finding, held, enough, severity, two_signs ? Confidence::kHigh : Confidence::kMedium, looks);
   finding.limits = {scene.limits.text(kR2State), scene.limits.text(kR2Kill)};
   findings.push_back(std::move(finding));
 }
 
-void judge_defunct(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
-  Finding finding = about(scene, Rule::kR3, subject, "DEFUNCT, HOLDS MEMORY");
-  const HostSample& host = scene.last.host;
-  finding.because.push_back("its first thread is a zombie, and the driver still counts " +
-                            bytes_text(subject.memory().value_or(0)) + " for it");
+/// Who may keep the memory of a zombie: its own threads that live, and who inherited the device. The kernel gives its
+/// children another parent before it becomes one, so kinship says nothing.
+UnlistedHolders holders_beside(const Scene& scene, const Subject& subject) {
+  UnlistedHolders all;
+  const auto uid = subject.detail != nullptr ? subject.detail->uid : std::nullopt;
+  const auto add = [](std::vector<int>& to, const std::vector<int>& pids) {
+    for (const int pid : pids) {
+      if (std::find(to.begin(), to.end(), pid) == to.end()) to.push_back(pid);
+    }
+  };
+  for (const Subject::On& on : subject.gpus) {
+    const auto holders = unlisted_holders(scene, *on.gpu, uid);
+    if (!holders) continue;
+    add(all.pids, holders->pids);
+    for (const auto& [why, pids] : holders->others) add(all.others[why], pids);
+  }
+  return all;
+}
+
+/// A zombie is gone when its parent asks for it.
+void advise_parent(const Scene& scene, int parent, Finding& finding) {
+  const std::string name = name_of(scene.last.host, parent);
+  if (parent <= 1 || is_reaper(scene.last.host, parent, scene.container)) {
+    finding.action.push_back("leave its parent alone, pid " + name + ": it collects the zombie by itself, at the end");
+  } else {
+    finding.action.push_back("a zombie cannot be killed: end or signal its parent, pid " + name +
+                             ", with kill -TERM after asking");
+  }
+}
+
+void explain_defunct(const Scene& scene, const Subject& subject, const UnlistedHolders& holders, Finding& finding) {
+  const auto bytes = subject.memory();
+  finding.because.push_back("its first thread is a zombie, and the driver still " +
+                            (bytes ? "counts " + bytes_text(*bytes) + " for it" : "lists it"));
+  if (!bytes) finding.not_because.emplace_back("that it holds memory is not known: the driver does not tell how much");
   const int threads = subject.brief->threads;
   if (threads > 1) finding.because.push_back(std::to_string(threads - 1) + " of its threads still live");
-  std::vector<int> holders;
-  for (const int child : children_of(host, subject.pid)) {
-    const auto has = [&](const Holder& holder) { return holder.pid == child; };
-    if (std::any_of(scene.holders.holders.begin(), scene.holders.holders.end(), has)) holders.push_back(child);
+  if (!holders.pids.empty()) {
+    finding.because.push_back("these have the device open, and may hold its memory: " +
+                              names_of(scene.last.host, holders.pids));
   }
-  if (!holders.empty()) finding.because.push_back("its children " + pid_list(holders) + " have GPU device files open");
+  note_others(scene, holders, finding);
+  finding.because.push_back("its parent is pid " + name_of(scene.last.host, subject.brief->parent));
+}
+
+void judge_defunct(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
+  const auto bytes = subject.memory();
+  if (bytes && *bytes <= 0) return;
+  Finding finding = about(scene, Rule::kR3, subject, "DEFUNCT, HOLDS MEMORY");
+  const UnlistedHolders holders = holders_beside(scene, subject);
+  explain_defunct(scene, subject, holders, finding);
   const double held = subject.track != nullptr ? subject.track->defunct.length() : 0;
-  const bool two_signs = threads > 1 || !holders.empty();
-  grade(scene, finding, held, scene.limits[kR3Hold], Severity::kWarning,
+  const bool two_signs = subject.brief->threads > 1 || !holders.pids.empty();
+  // Two looks are proof, whatever lies between: who is a zombie stays one.
+  grade(scene, finding, held, scene.limits[kR3Hold], bytes ? Severity::kWarning : Severity::kInfo,
         two_signs ? Confidence::kHigh : Confidence::kMedium);
   finding.limits = {scene.limits.text(kR3Hold)};
   advise_asking(finding, subject.job);
-  const int parent = subject.brief->parent;
-  if (!holders.empty()) {
-    advise_ending(finding, 0, holders);
-  } else {
-    finding.action.push_back("a zombie cannot be killed: end or signal its parent, pid " + name_of(host, parent) +
-                             ", with kill -TERM after asking");
-  }
+  advise_parent(scene, subject.brief->parent, finding);
+  if (!holders.pids.empty()) advise_ending(finding, 0, holders.pids);
   findings.push_back(std::move(finding));
 }
 
-void name_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
-  const auto pids = unlisted_holders(scene, gpu);
-  const bool all_seen = pids && scene.holders.done && scene.holders.unreadable == 0;
-  const bool named = pids && !pids->empty();
-  if (!pids) {
-    explain_unknown_holders(scene, gpu, finding);
-  } else if (named) {
-    std::string names;
-    for (const int pid : *pids) names += (names.empty() ? "" : ", ") + name_of(scene.last.host, pid);
-    finding.because.push_back("these still have the device open: " + names);
-    finding.action.emplace_back(
-        "ask the owner of the holders first: often data workers that outlived their job, and still hold its memory");
-    advise_evidence(finding, pids->front(), false);
-    advise_ending(finding, 0, *pids);
-  } else if (all_seen) {
-    finding.because.emplace_back("nobody has the device open: the driver leaked it");
-    finding.action.push_back("drain the GPU, then reset it (" + how_to_reset(&gpu) + ", as root) or reload the driver");
-  } else {
+/// Nobody is known who may hold it.
+void advise_leak(const Scene& scene, const GpuSample& gpu, bool others, Finding& finding) {
+  if (scene.holders.unreadable > 0 || !scene.holders.done) {
     finding.not_because.push_back(std::to_string(scene.holders.unreadable) +
                                   " processes may not be looked at: one of them may be the holder");
     finding.action.emplace_back("run it as root, to see who has the device open");
+    return;
   }
-  finding.confidence = named || all_seen ? Confidence::kHigh : Confidence::kMedium;
+  finding.because.emplace_back(others ? "nobody else has the device open: the driver leaked it, it seems"
+                                      : "nobody has the device open: the driver leaked it");
+  finding.action.push_back("drain the GPU, then reset it (" + how_to_reset(&gpu) + ", as root) or reload the driver");
+}
+
+void name_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
+  finding.confidence = Confidence::kMedium;
+  const auto holders = unlisted_holders(scene, gpu);
+  if (!holders) {
+    explain_unknown_holders(scene, gpu, finding);
+    return;
+  }
+  note_others(scene, *holders, finding);
+  const bool all_seen = scene.holders.done && scene.holders.unreadable == 0;
+  if (!holders->pids.empty() || (all_seen && holders->others.empty())) finding.confidence = Confidence::kHigh;
+  if (holders->pids.empty()) {
+    advise_leak(scene, gpu, !holders->others.empty(), finding);
+    return;
+  }
+  finding.because.push_back("these still have the device open: " + names_of(scene.last.host, holders->pids));
+  finding.action.emplace_back(
+      "ask the owner of the holders first: often data workers that outlived their job, and still hold its memory");
+  advise_evidence(finding, holders->pids.front(), false);
+  advise_ending(finding, 0, holders->pids);
 }
 
 /// The row is of a process that ended; its number may belong to another one by now.
