@@ -17,5 +17,6 @@ std::vector<Situation> waiting_situations();  // R7, R8: the same, and notebooks
 std::vector<Situation> idle_situations();     // R8
 std::vector<Situation> memory_situations();   // R9, G0
 std::vector<Situation> vendor_situations();   // AMD's and Intel's GPUs
+std::vector<Situation> field_situations();    // of all rules: what real machines do beside
 
 }  // namespace drover::inline v1::health

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drover/health/rules/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "drover/health/engine.h"
+#include "drover/health/history.h"
+#include "drover/health/rules/kernel_place.h"
+#include "drover/health/scenario/scenario_source.h"
+#include "os/fixture_tree.h"
+
+namespace {
+
+using namespace drover::health;
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += part + "\n";
+  return text;
+}
+
+/// The first finding of a rule; an empty one when there is none.
+Finding first(const Report& report, Rule rule) {
+  const auto at = std::find_if(report.findings.begin(), report.findings.end(),
+                               [&](const Finding& finding) { return finding.rule == rule; });
+  return at == report.findings.end() ? Finding() : *at;
+}
+
+Finding shipped(const char* name, Rule rule) {
+  const Scenario scenario = drover::health::demo_scenario(name);
+  return first(play(scenario), rule);
+}
+
+Report play_text(const std::string& text) { return play(Scenario::parse("s", text)); }
+
+TEST(KernelPlace, WordsCountAtTheStartAlone) {
+  for (const char* const name : {"nvidia_unlocked_ioctl", "uvm_va_space_destroy", "os_acquire_mutex", "_nv037165rm",
+                                 "nvlink_core_poll_link", "amdgpu_fence_wait", "__drm_wait"}) {
+    EXPECT_TRUE(waits_in_driver(name)) << name;
+    EXPECT_FALSE(waits_in_storage(name)) << name;
+  }
+  for (const char* const name :
+       {"nfs_wait_bit_killable", "__nfs_lookup", "rpc_wait_bit_killable", "ll_file_open", "request_wait_answer",
+        "fuse_dev_read", "cxiWaitEventWait", "p9_client_rpc", "FhgfsOpsCommKit_communicate", "wait_for_response",
+        "cifs_readv", "autofs_wait", "balance_dirty_pages", "blkdev_issue_flush", "nvme_wait", "io_schedule"}) {
+    EXPECT_TRUE(waits_in_storage(name)) << name;
+    EXPECT_FALSE(waits_in_driver(name)) << name;
+  }
+  for (const char* const name : {"call_rwsem_down_read_failed", "call_usermodehelper_exec", "do_poll_wait",
+                                 "kernfs_read", "futex_wait_queue", "_nv", "", "kernel_clone"}) {
+    EXPECT_FALSE(waits_in_storage(name)) << name;
+    EXPECT_FALSE(waits_in_driver(name)) << name;
+    EXPECT_FALSE(rests_on_purpose(name)) << name;
+  }
+  for (const char* const name : {"__refrigerator", "do_freezer_trap", "get_signal"})
+    EXPECT_TRUE(is_frozen(name)) << name;
+  for (const char* const name : {"n_tty_read", "hrtimer_nanosleep", "do_nanosleep", "wait_woken", "do_freezer_trap"})
+    EXPECT_TRUE(rests_on_purpose(name)) << name;
+}
+
+TEST(Streak, ATimeOfWhichNothingIsKnownEndsIt) {
+  Streak streak;
+  for (double at = 0; at <= 50; at += 10) streak.add(at - 10, at, Holds::kYes, 1200, 3);
+  const double length = streak.length();
+  for (double at = 60; at <= 70; at += 10) streak.add(at - 10, at, Holds::kUnknown, 1200, 3);
+  EXPECT_EQ(streak.length(), length) << "a moment neither adds nor breaks";
+  streak.add(70, 80, Holds::kYes, 1200, 3);
+  EXPECT_GT(streak.length(), length);
+  for (double at = 90; at <= 140; at += 10) streak.add(at - 10, at, Holds::kUnknown, 1200, 3);
+  EXPECT_FALSE(streak.holds());
+}
+
+TEST(Holders, OnlyThoseThatMayHoldTheMemoryAreToBeEnded) {
+  const Finding finding = shipped("orphan-holders-among-services", Rule::kR4);
+  EXPECT_NE(joined(finding.action).find("kill -TERM 4011 4012,"), std::string::npos) << joined(finding.action);
+  const std::string others = joined(finding.not_because);
+  for (const char* const name : {"70 (slurmd)", "71 (telegraf)", "72 (node-agent)", "6000 (python)", "6001"}) {
+    EXPECT_NE(others.find(name), std::string::npos) << others;
+    EXPECT_EQ(joined(finding.action).find(std::string(name).substr(0, std::string(name).find(' '))), std::string::npos);
+  }
+}
+
+TEST(Holders, ServicesAreNotToBeEndedForALeak) {
+  const Finding finding = shipped("unattributed-leak-among-services", Rule::kR9);
+  EXPECT_EQ(joined(finding.action).find("kill"), std::string::npos) << joined(finding.action);
+  EXPECT_NE(joined(finding.not_because).find("70 (slurmd)"), std::string::npos);
+}
+
+TEST(Defunct, TheParentAndThoseThatInheritedTheDeviceAreNamed) {
+  const Finding finding = shipped("defunct-holders-adopted", Rule::kR3);
+  EXPECT_EQ(finding.confidence, Confidence::kHigh);
+  EXPECT_NE(joined(finding.because).find("its parent is pid 300 (python)"), std::string::npos);
+  EXPECT_NE(joined(finding.action).find("kill -TERM 4011 4012,"), std::string::npos) << joined(finding.action);
+  EXPECT_NE(joined(finding.not_because).find("another user's: 5000"), std::string::npos);
+}
+
+TEST(Defunct, InitIsNotToBeEnded) {
+  const Finding finding = first(play_text("window 30\ngpu 0\nproc 1 ppid=0 name=systemd uid=0\n"
+                                          "proc 4000 ppid=1 state=Z threads=2\non 0 4000 vram=20\n"),
+                                Rule::kR3);
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_EQ(joined(finding.action).find("kill -TERM"), std::string::npos) << joined(finding.action);
+}
+
+TEST(Kernel, AThreadThatIsStuckNeedsMoreThanTwoLooks) {
+  const drover_test::FixtureTree folder;
+  const std::string text = "gpu 0\nproc 4000 threads=2 tasks=4000:S:ep_poll,4001:D:nvidia_ioctl\non 0 4000 vram=30\n";
+  const auto source = scenario_source(Scenario::parse("s", text));
+  const auto look = [&](double at) {
+    source->wait(Scenario::kUptime + at);
+    Thresholds limits;
+    limits.set("confirm=5");
+    return run_inspection(*source, limits, {.window_s = 0, .interval_s = 0, .history = folder.root() + "/h"});
+  };
+  EXPECT_EQ(look(0).exit_code(), 0);
+  EXPECT_EQ(look(300).exit_code(), 0);
+  EXPECT_EQ(look(600).exit_code(), 2);
+}
+
+TEST(Xids, WhatIsNotKnownHereIsNotAnApplications) {
+  for (const char* const line : {"log=109@60", "log=158@60,31@50", "xid=143"}) {
+    const Finding finding = first(play_text(std::string("window 5\ngpu 0 ") + line + "\n"), Rule::kR1);
+    EXPECT_EQ(finding.severity, Severity::kInfo);
+    EXPECT_EQ(finding.verdict, "XID NOT KNOWN HERE");
+    EXPECT_NE(joined(finding.because).find("(not known here)"), std::string::npos);
+    EXPECT_NE(joined(finding.action).find("docs.nvidia.com/deploy/xid-errors"), std::string::npos);
+  }
+}
+
+TEST(Driver, ThatCannotStartForALostGpuIsAFault) {
+  const Thresholds limits;
+  const Tracker tracker(limits);
+  Sample sample;
+  sample.driver.state = DriverState::kGpuFault;
+  sample.driver.problem = "a GPU is lost";
+  const HolderScan holders;
+  const Scene scene{sample, tracker, holders, limits, true, false, 0, [](std::uint32_t) { return "user"; }};
+  const std::vector<Finding> findings = judge(scene);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings.front().rule, Rule::kR1);
+  EXPECT_EQ(findings.front().severity, Severity::kCritical);
+}
+
+TEST(Memory, WithoutTheReservedFigureNoLeakIsClaimed) {
+  const Finding finding = first(play_text("window 10\ngpu 0 extra=20 v1=1\nproc 100 name=bash\n"), Rule::kR9);
+  EXPECT_EQ(finding.severity, Severity::kInfo);
+  EXPECT_EQ(joined(finding.action).find("leak"), std::string::npos) << joined(finding.action);
+  EXPECT_NE(joined(finding.because).find("the listed processes have 0 B"), std::string::npos)
+      << joined(finding.because);
+}
+
+TEST(Idle, SaysWhatMayNotBeSeen) {
+  const std::string text =
+      "window 4500\ngpu 0\nproc 100 name=bash\nproc 4000 ppid=100 cmd=train io=na\non 0 4000 vram=30\n";
+  const Finding finding = first(play_text(text), Rule::kR8);
+  EXPECT_NE(joined(finding.not_because).find("what it reads and writes"), std::string::npos);
+}
+
+TEST(Idle, APausedContainerIsToBeThawed) {
+  const Finding finding = shipped("idle-paused", Rule::kR8);
+  EXPECT_NE(joined(finding.action).find("thaw"), std::string::npos) << joined(finding.action);
+  EXPECT_EQ(joined(finding.action).find("kill -CONT"), std::string::npos);
+}
+
+}  // namespace
