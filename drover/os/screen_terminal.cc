@@ -30,6 +30,7 @@ constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H\x1b[2J";
 // A terminal without an alternate screen is left empty.
 constexpr std::string_view kLeave = "\x1b[0m\x1b[H\x1b[2J\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr std::chrono::milliseconds kLeaveLimit{300};
+constexpr int kAskAgain = 200;  // milliseconds
 constexpr std::size_t kMostColumns = 1000, kMostRows = 500;
 
 void add_unless_ignored(sigset_t& set, int signal) {
@@ -148,11 +149,23 @@ bool ScreenTerminal::in_foreground() const noexcept {
 void ScreenTerminal::suspend(Seen& seen) {
   leave();
   stop_by(SIGTSTP);
+  come_back(seen);
+}
+
+void ScreenTerminal::step_aside(Seen& seen) {
+  entered_ = false;
+  unsent_.clear();
+  come_back(seen);
+}
+
+void ScreenTerminal::come_back(Seen& seen) {
   for (;;) {
     read_signals(seen);
     if (seen.end != 0) return;
     if (in_foreground()) break;
-    stop_by(SIGTTOU);  // continued in the background, where the screen is somebody else's
+    stop_by(SIGTTOU);
+    pollfd continued{signals_.get(), POLLIN, 0};  // there at once, but for a group that cannot be stopped
+    ::poll(&continued, 1, kAskAgain);
   }
   enter();
   seen.redraw = true;
@@ -168,7 +181,7 @@ void ScreenTerminal::read_signals(Seen& seen) {
     if (signal == SIGCONT) continued = entered_;  // it was stopped without being asked
     if (signal == SIGTSTP) stop = entered_;
   }
-  if (continued && seen.end == 0 && in_foreground()) enter();
+  if (continued && seen.end == 0) in_foreground() ? enter() : step_aside(seen);
   if (stop && seen.end == 0) suspend(seen);
 }
 
@@ -176,6 +189,10 @@ ScreenTerminal::Seen ScreenTerminal::wait(const EventFd& event, const Deadline& 
   Seen seen;
   seen.end = gone_ ? SIGHUP : 0;
   if (gone_) return seen;
+  if (entered_ && !in_foreground()) {
+    step_aside(seen);
+    return seen;
+  }
   std::array<pollfd, 4> waited = {
       {{in_, POLLIN, 0}, {signals_.get(), POLLIN, 0}, {event.fd().get(), POLLIN, 0}, {own_out_.get(), POLLOUT, 0}}};
   const nfds_t count = busy() ? 4 : 3;
@@ -208,6 +225,7 @@ void ScreenTerminal::send(std::string_view bytes) {
 }
 
 void ScreenTerminal::flush() {
+  if (!in_foreground()) return;  // wait() sees to it
   std::size_t at = 0;
   while (at < unsent_.size()) {
     const ssize_t count = ::write(own_out_.get(), unsent_.data() + at, unsent_.size() - at);

@@ -39,7 +39,9 @@ class ScreenTerminal {
     int end = 0;          ///< SIGINT, SIGTERM, SIGHUP or SIGQUIT came; SIGHUP also when the terminal is gone
   };
   /// Sleeps until there is something to do; meanwhile it writes what is unsent, and does what ^Z asks for: leaves the
-  /// screen, stops this process, and takes the screen back when it is continued. Throws std::system_error.
+  /// screen, stops this process, and takes the screen back when it is continued. In the background (stopped by SIGSTOP,
+  /// continued by `bg`) the screen is somebody else's: nothing is drawn, and this process stops as by SIGTTOU until it
+  /// is in the foreground again. Throws std::system_error.
   Seen wait(const EventFd& event, const Deadline& deadline);
 
   /// What was typed; nothing when the terminal is gone. Throws std::system_error.
@@ -59,6 +61,8 @@ class ScreenTerminal {
   bool in_foreground() const noexcept;
   void read_signals(Seen& seen);
   void suspend(Seen& seen);
+  void step_aside(Seen& seen);  ///< in the background: nothing is written, this process stops
+  void come_back(Seen& seen);   ///< stops until it is in the foreground, and takes the screen back
   void flush();
 
   const int in_, out_;

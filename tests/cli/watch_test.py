@@ -209,6 +209,23 @@ class Leaving(Case):
             terminal.wait_for(PROMPT_AGAIN)
 
 
+    def test_the_background_is_not_drawn_in(self):
+        with Terminal(80, 24) as terminal:
+            before = terminal.state()
+            terminal.run(watch("--demo", "idle-job", "--interval", "0.1s"))
+            terminal.wait_for(r"(?m)^>WARN IDLE")
+            os.kill(terminal.child(), signal.SIGSTOP)
+            terminal.wait_for(r"Stopped")
+            terminal.run("clear; bg")
+            wait_until(lambda: "Stopped" in terminal.answer("jobs"))  # as by SIGTTOU
+            self.assertNotRegex(terminal.screen(), HEAD)
+            terminal.run("clear; fg")
+            terminal.wait_for(HEAD + r"[^\0]*\n>WARN IDLE")
+            terminal.press("q")
+            terminal.wait_for(PROMPT_AGAIN)
+            self.assertEqual(terminal.state(), before)
+
+
 class Robust(Case):
     def test_keys_are_heard_while_the_driver_hangs(self):
         environment = self.with_driver("gpu 0\ngpu 1 stuck=nvmlDeviceGetPowerUsage\n")
