@@ -13,7 +13,10 @@
 #include "drover/cli/inspect_merge.h"
 #include "drover/cli/inspect_output.h"
 #include "drover/cli/inspect_text.h"
+#include "drover/cli/text.h"
+#include "drover/cli/validators.h"
 #include "drover/cli/watch.h"
+#include "drover/health/engine.h"
 #include "drover/health/health.h"
 #include "drover/health/thresholds.h"
 #include "drover/os/terminal.h"
@@ -29,14 +32,8 @@ struct Options {
   HostsOptions hosts;
 };
 
-/// "90s", "2m", "1h" or a number of seconds.
 Duration to_duration(const char* option, const std::string& text, double otherwise) {
-  if (text.empty()) return Duration(otherwise);
-  try {
-    return Duration(health::parse_quantity(text, health::LimitUnit::kSeconds));
-  } catch (const InvalidArgument& error) {
-    throw UsageError(fmt::format("{}: {}", option, error.what()));
-  }
+  return Duration(text.empty() ? otherwise : seconds_of(option, text));
 }
 
 health::InspectOptions to_inspect(const Options& options) {
@@ -53,17 +50,19 @@ health::InspectOptions to_inspect(const Options& options) {
 }
 
 int list_demos() {
-  for (const health::Demo& demo : health::demos()) {
-    fmt::print("{:<30} {}\n", demo.name, wrapped(demo.title, os::terminal_width(fileno(stdout)), 31));
-  }
+  std::string text;
+  for (const health::Demo& demo : health::demos())
+    text += fmt::format("{:<30} {}\n", demo.name, wrapped(demo.title, os::terminal_width(fileno(stdout)), 31));
+  print_whole(text);
   return kOk;
 }
 
 int list_limits(const Options& options) {
-  health::Thresholds limits;
-  for (const std::string& assignment : options.set) limits.set(assignment);
+  const health::Thresholds limits = health::limits_of(to_inspect(options));
+  std::string text;
   for (const health::LimitInfo& info : health::Thresholds::table())
-    fmt::print("{:<22} {}\n", limits.text(info.limit), info.meaning);
+    text += fmt::format("{:<22} {}\n", limits.text(info.limit), info.meaning);
+  print_whole(text);
   return kOk;
 }
 
@@ -88,12 +87,21 @@ std::vector<std::string> arguments_of(const Options& options) {
 
 int run_on_hosts(const Options& options) {
   const health::InspectOptions inspect = to_inspect(options);
-  health::Thresholds limits;
-  for (const std::string& assignment : options.set) limits.set(assignment);  // a mistake is told here, not by each host
   return inspect_hosts(options.hosts, arguments_of(options), inspect.window + inspect.deadline, options.output);
 }
 
+/// A situation has its own times and its own machine.
+void check_demo(const Options& options) {
+  if (options.demo.empty()) return;
+  if (!options.root.empty()) throw UsageError("--demo plays a situation on a machine of its own, not below --root");
+  if (!options.interval.empty() && !options.watch)
+    throw UsageError("--demo plays a situation over its own window; --interval is for --demo with --watch");
+  if (options.demo == "list" && (options.output.any() || options.watch || !options.hosts.file.empty()))
+    throw UsageError("--demo list prints a list alone; name a situation to see it in another way");
+}
+
 int run(const Options& options) {
+  check_demo(options);
   return reporting(options.output, [&] {
     if (options.limits) return list_limits(options);
     if (options.demo == "list") return list_demos();
@@ -112,24 +120,38 @@ void refuse_empty_values(const CLI::App& command) {
   }
 }
 
-/// How to look. Returns --watch, which excludes all other outputs.
-CLI::Option* add_look_options(CLI::App& command, Options& options) {
+/// What excludes other options: said by the command line, not ignored in silence.
+struct Modes {
+  CLI::Option *watch, *limits;
+};
+
+Modes add_look_options(CLI::App& command, Options& options) {
   auto* const once = command.add_flag("--once", options.once, "A single look (the default)");
   auto* const window =
       command.add_option("--window", options.window, "Watch for so long: 60s, 10m")->type_name("TIME")->excludes(once);
   auto* const watch_flag = command.add_flag("--watch", options.watch, "Show it live on the terminal, until q")
                                ->excludes(once)
                                ->excludes(window);
-  command.add_option("--interval", options.interval, "Time between two looks of --window or --watch")
-      ->type_name("TIME");
-  command.add_option("--history", options.history, "Let the looks of repeated runs add up in this file")
-      ->type_name("FILE");
+  auto* const interval =
+      command.add_option("--interval", options.interval, "Time between two looks of --window or --watch")
+          ->type_name("TIME");
+  auto* const history =
+      command.add_option("--history", options.history, "Let the looks of repeated runs add up in this file")
+          ->type_name("FILE");
   command.add_option("--set", options.set, "Move a threshold, as r8.warn=30m")->type_name("NAME=VALUE")->take_all();
-  command.add_flag("--limits", options.limits, "List all thresholds");
-  command.add_option("--deadline", options.deadline, "Time for the GPU driver to answer (default: 5s)")
-      ->type_name("TIME");
-  command.add_flag("--wake", options.wake, "Look also at GPUs that are powered down");
-  return watch_flag;
+  auto* const limits = command.add_flag("--limits", options.limits, "List all thresholds");
+  auto* const deadline =
+      command.add_option("--deadline", options.deadline, "Time for the GPU driver to answer (default: 5s)")
+          ->type_name("TIME");
+  auto* const wake = command.add_flag("--wake", options.wake, "Look also at GPUs that are powered down");
+  auto* const demo =
+      command.add_option("--demo", options.demo, "Play a situation; 'list' names all")->type_name("NAME");
+  command.add_option("--root", options.root, "Read /proc and /sys below this folder (tests)")
+      ->type_name("DIR")
+      ->group("");
+  for (CLI::Option* const other : {once, window, history, deadline, wake}) demo->excludes(other);
+  for (CLI::Option* const other : {once, window, watch_flag, interval, history, wake, demo}) limits->excludes(other);
+  return {watch_flag, limits};
 }
 
 }  // namespace
@@ -137,13 +159,12 @@ CLI::Option* add_look_options(CLI::App& command, Options& options) {
 void add_inspect(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("inspect", "Say who holds CPUs and GPUs, what is stuck, and why");
   const auto options = std::make_shared<Options>();
-  CLI::Option* const watch_flag = add_look_options(command, *options);
-  for (CLI::Option* const output : add_output_options(command, options->output)) output->excludes(watch_flag);
-  add_hosts_options(command, options->hosts)->excludes(watch_flag);
-  command.add_option("--demo", options->demo, "Play a situation; 'list' names all")->type_name("NAME");
-  command.add_option("--root", options->root, "Read /proc and /sys below this folder (tests)")
-      ->type_name("DIR")
-      ->group("");
+  const Modes modes = add_look_options(command, *options);
+  for (CLI::Option* const output : add_output_options(command, options->output)) {
+    output->excludes(modes.watch);
+    output->excludes(modes.limits);
+  }
+  add_hosts_options(command, options->hosts)->excludes(modes.watch)->excludes(modes.limits);
   command.footer(
       "Exit codes: 0 nothing above a note, 1 a warning, 2 critical (or a wrong command\n"
       "line), 3 something cannot be judged. Nothing is changed, nobody is signalled.");

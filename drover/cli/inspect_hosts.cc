@@ -13,6 +13,7 @@
 #include "drover/cli/command.h"
 #include "drover/cli/inspect_merge.h"
 #include "drover/cli/inspect_remote.h"
+#include "drover/cli/validators.h"
 #include "drover/health/engine.h"
 #include "drover/health/merge_hostlist.h"
 #include "drover/health/thresholds.h"
@@ -38,33 +39,30 @@ std::vector<std::string> read_hosts(const std::string& file) {
   return hosts;
 }
 
-double seconds_of(const std::string& option, const std::string& text) {
-  try {
-    return health::parse_quantity(text, health::LimitUnit::kSeconds);
-  } catch (const InvalidArgument& error) {
-    throw UsageError(option + ": " + error.what());
-  }
+std::string without_area(std::string_view what) {
+  return std::string(what.substr(what.substr(0, 9) == "inspect: " ? 9 : 0));
 }
 
-/// A mistake in what each host is given is told once, here, with the option.
+/// A mistake in what each host is given is told once, here, with the option; then what several options make together.
 void check_for_hosts(const std::vector<std::string>& arguments) {
+  health::InspectOptions all;
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
     const std::string& option = arguments[i];
     if (option == "--wake") continue;  // the only one without a value
     const std::string& value = arguments[++i];
-    health::InspectOptions inspect;
-    if (option == "--window") inspect.window = Duration(seconds_of(option, value));
-    if (option == "--interval") inspect.interval = Duration(seconds_of(option, value));
-    if (option == "--deadline") inspect.deadline = Duration(seconds_of(option, value));
-    if (option == "--demo") inspect.demo = value;
+    health::InspectOptions one;
+    if (option == "--window") all.window = one.window = Duration(seconds_of(option, value));
+    if (option == "--interval") all.interval = one.interval = Duration(seconds_of(option, value));
+    if (option == "--deadline") one.deadline = Duration(seconds_of(option, value));
+    if (option == "--set") one.set = {value};
     try {
-      health::check(inspect);
-      if (!inspect.demo.empty()) health::demo_scenario(inspect.demo);
+      health::limits_of(one);
+      if (option == "--demo") health::demo_scenario(value);
     } catch (const InvalidArgument& error) {
-      const std::string_view what = error.what();
-      throw UsageError(option + ": " + std::string(what.substr(what.substr(0, 9) == "inspect: " ? 9 : 0)));
+      throw UsageError(option + ": " + without_area(error.what()));
     }
   }
+  health::check_inspection(all);
 }
 
 Duration deadline_of(const HostsOptions& options, Duration least) {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -30,7 +31,10 @@ void add_file(const std::string& file, std::vector<health::ReadReport>& reports)
   std::optional<std::string> text;
   std::string problem = "there is no such file, or it may not be read";
   try {
-    text = file == "-" ? read_input(kMostInput) : os::read_small_file(file, kMostInput);
+    if (file != "-" && std::filesystem::is_directory(file))
+      problem = "it is a folder; name the files in it, as " + (std::filesystem::path(file) / "*.json").string();
+    else
+      text = file == "-" ? read_input(kMostInput) : os::read_small_file(file, kMostInput);
   } catch (const std::exception& error) {
     problem = error.what();
   }

@@ -10,10 +10,12 @@
 #include "drover/cli/command.h"
 #include "drover/cli/inspect_text.h"
 #include "drover/cli/text.h"
+#include "drover/health/engine.h"
 #include "drover/health/report_html.h"
 #include "drover/health/report_json.h"
 #include "drover/health/report_prometheus.h"
 #include "drover/os/host_files.h"
+#include "drover/os/self.h"
 #include "drover/os/terminal.h"
 
 namespace drover::inline v1::cli {
@@ -23,47 +25,70 @@ constexpr int kUnknown = 3;  // what a monitor takes for "cannot tell"
 constexpr std::size_t kCheckLine = 300;
 
 /// In one step and for this user's eyes only: it shows what everybody runs. A device or a pipe is not to be replaced.
-void write_page(const std::string& path, const std::string& page) {
-  if (!os::replace_file(path, page))
-    throw std::runtime_error("--html: another run is writing " + path + "; run it again");
+void write_file(const char* option, const std::string& path, const std::string& text) {
+  if (!os::replace_file(path, text))
+    throw std::runtime_error(std::string(option) + ": another run is writing " + path + "; run it again");
 }
 
-/// The exit code: a page that could not be written must not hide what is critical.
-int write_page_after(const std::string& path, const health::MergedReport& merged, int code) {
+/// Why the page could not be written; empty: it is, or none is wanted.
+std::string write_page(const OutputOptions& options, const health::MergedReport& merged) {
+  if (options.html.empty() || options.html == "-") return {};
   try {
-    write_page(path, health::to_html(merged));
-    return code;
+    write_file("--html", options.html, health::to_html(merged));
+    return {};
   } catch (const std::exception& error) {
-    complain(error.what());
-    return code == 2 ? code : kUnknown;
+    return error.what();
   }
+}
+
+/// `--output` with the rank of this task put in. Empty without the option.
+std::string file_of(const OutputOptions& options) {
+  std::string path = options.file;
+  const std::size_t mark = path.find("%t");
+  if (mark == path.npos) return path;
+  health::Report own;
+  health::describe_own_place(own, os::environment());
+  if (!own.rank)
+    throw UsageError("--output: %t is the rank of this task, and no variable of srun or mpirun tells one; name a file");
+  return path.replace(mark, 2, std::to_string(*own.rank));
 }
 
 template <class Any>
-void print_report(const OutputOptions& options, const Any& report,
-                  const std::function<std::string(const TextStyle&)>& text) {
-  if (options.json) {
-    fmt::print("{}", health::to_json(report));
-  } else if (options.prometheus) {
-    fmt::print("{}", health::to_prometheus(report));
-  } else if (options.check) {
-    fmt::print("{}\n", check_line(report.verdict(), kCheckLine));
-  } else {
-    const int out = fileno(stdout);
-    fmt::print("{}", text({.columns = os::terminal_width(out), .colour = os::colour_allowed(out)}));
-  }
+std::string text_of(const OutputOptions& options, const Any& report, const health::MergedReport& merged,
+                    const std::function<std::string(const TextStyle&)>& text) {
+  if (options.html == "-") return health::to_html(merged);
+  if (options.json) return health::to_json(report);
+  if (options.prometheus) return health::to_prometheus(report);
+  if (options.check) return check_line(report.verdict(), kCheckLine) + "\n";
+  if (!options.file.empty()) return text({});
+  const int out = fileno(stdout);
+  return text({.columns = os::terminal_width(out), .colour = os::colour_allowed(out)});
 }
 
+/// A page that could not be written must not hide what is critical, nor pass for a good result.
 template <class Any>
 int show_any(const OutputOptions& options, const Any& report, const health::MergedReport& merged,
              const std::function<std::string(const TextStyle&)>& text) {
-  const int code = report.exit_code();
-  if (options.html == "-") {
-    fmt::print("{}", health::to_html(merged));
-    return code;
+  const std::string problem = write_page(options, merged);
+  const int code = problem.empty() || report.exit_code() == 2 ? report.exit_code() : kUnknown;
+  if (!problem.empty()) complain(problem);
+  const bool instead = !problem.empty() && options.check && code == kUnknown;
+  const std::string whole =
+      instead ? check_line("UNKNOWN: " + problem, kCheckLine) + "\n" : text_of(options, report, merged, text);
+  if (options.file.empty()) {
+    print_whole(whole);
+  } else {
+    write_file("--output", file_of(options), whole);
   }
-  print_report(options, report, text);
-  return options.html.empty() ? code : write_page_after(options.html, merged, code);
+  return code;
+}
+
+/// Before long work: what cannot be shown so, or written there.
+void check_outputs(const OutputOptions& options) {
+  if (options.html == "-" && (options.json || options.prometheus || options.check))
+    throw UsageError("--html - prints the page, so there is no place for another output; give --html a file");
+  if (!options.html.empty() && options.html != "-") os::check_replaceable(options.html);
+  if (!options.file.empty()) os::check_replaceable(file_of(options));
 }
 
 }  // namespace
@@ -78,7 +103,10 @@ std::vector<CLI::Option*> add_output_options(CLI::App& command, OutputOptions& o
                           ->excludes(prometheus);
   auto* const html =
       command.add_option("--html", options.html, "Write one page for a browser; -: print it")->type_name("FILE");
-  return {json, prometheus, check, html};
+  auto* const file =
+      command.add_option("--output", options.file, "Print into this file; %t: the rank under srun, mpirun")
+          ->type_name("FILE");
+  return {json, prometheus, check, html, file};
 }
 
 int show(const OutputOptions& options, const health::Report& report) {
@@ -93,7 +121,7 @@ int show(const OutputOptions& options, const health::MergedReport& merged) {
 
 int reporting(const OutputOptions& options, const std::function<int()>& make) {
   try {
-    if (!options.html.empty() && options.html != "-") os::check_replaceable(options.html);  // before long work
+    check_outputs(options);
     const int code = make();
     flush_output();
     return code;

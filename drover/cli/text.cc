@@ -13,6 +13,14 @@
 #include "drover/os/terminal.h"
 
 namespace drover::inline v1::cli {
+namespace {
+
+[[noreturn]] void give_up_output(int error) {
+  static_cast<void>(std::freopen("/dev/null", "w", stdout));  // without the rest that waits in the stream
+  throw std::system_error(error, std::generic_category(), "cannot write to standard output");
+}
+
+}  // namespace
 
 std::string grouped(std::int64_t number) {
   std::string text = std::to_string(number);
@@ -42,9 +50,13 @@ void complain(std::string_view text) noexcept {
 }
 
 void flush_output() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
-  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) give_up_output(errno);
+}
+
+void print_whole(const std::string& text) {
+  flush_output();
+  std::setvbuf(stdout, nullptr, _IONBF, 0);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) give_up_output(errno);
 }
 
 }  // namespace drover::inline v1::cli

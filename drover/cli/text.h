@@ -18,7 +18,11 @@ std::string clock_text(double seconds);
 
 /// "drover: TEXT" on standard error, which may be closed.
 void complain(std::string_view text) noexcept;
-/// Sends what was printed. Throws std::system_error when it cannot be written: a full disk, a closed output.
+/// Sends what was printed. Throws std::system_error when it cannot be written: a full disk, a closed output. Then
+/// output is given up, and what is printed later goes nowhere, so that this is told once.
 void flush_output();
+/// Prints a whole text by one write, as far as the output takes it, so that the lines of ranks which share a pipe mix
+/// as little as can be. Throws as flush_output().
+void print_whole(const std::string& text);
 
 }  // namespace drover::inline v1::cli

@@ -6,7 +6,10 @@
 #include <charconv>
 #include <system_error>
 
+#include "drover/base/errors.h"
+#include "drover/cli/command.h"
 #include "drover/cli/text.h"
+#include "drover/health/thresholds.h"
 
 namespace drover::inline v1::cli {
 
@@ -21,6 +24,14 @@ CLI::Validator whole_number(std::int64_t most, const std::string& or_word) {
     return fmt::format("'{}' is not a whole number from 1 to {}{}", text, grouped(most), also);
   };
   return CLI::Validator(check, "");
+}
+
+double seconds_of(const std::string& option, const std::string& text) {
+  try {
+    return health::parse_quantity(text, health::LimitUnit::kSeconds);
+  } catch (const InvalidArgument& error) {
+    throw UsageError(option + ": " + error.what());
+  }
 }
 
 }  // namespace drover::inline v1::cli

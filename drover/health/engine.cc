@@ -10,12 +10,14 @@
 #include "drover/health/history.h"
 #include "drover/health/rules/rules.h"
 #include "drover/health/scenario/scenario_source.h"
+#include "drover/os/host_files.h"
 #include "drover/os/self.h"
 
 namespace drover::inline v1::health {
 namespace {
 
-constexpr double kGlance = 0.2;  // the kernel's clocks count in hundredths of a second
+constexpr double kGlance = 0.2;      // the kernel's clocks count in hundredths of a second
+constexpr double kLongestLook = 10;  // seconds
 constexpr double kMostSamples = 100'000;
 
 double interval_of(const EngineOptions& options) {
@@ -99,20 +101,16 @@ Report conclude(Source& source, const Thresholds& limits, Tracker& tracker, cons
   return report;
 }
 
-namespace {
-
-void add_unsaved(std::vector<Finding>& findings, const std::string& why) {
+void add_unsaved(Report& report, const std::string& why) {
   Finding finding;
   finding.severity = Severity::kUnknown;
   finding.confidence = Confidence::kHigh;
   finding.verdict = "HISTORY NOT SAVED";
   finding.because = {why, "what needs several looks cannot be judged by the next one"};
   finding.action = {"make room for the history, or give --history a file that can be written"};
-  findings.push_back(std::move(finding));
-  std::stable_sort(findings.begin(), findings.end(), before);
+  report.findings.push_back(std::move(finding));
+  std::stable_sort(report.findings.begin(), report.findings.end(), before);
 }
-
-}  // namespace
 
 Report run_inspection(Source& source, const Thresholds& limits, const EngineOptions& options) {
   const bool once = options.window_s <= 0;
@@ -147,7 +145,7 @@ Report run_inspection(Source& source, const Thresholds& limits, const EngineOpti
   try {
     if (history) history->save(tracker, series, last.at);
   } catch (const std::exception& error) {  // what was found is worth more, but the next look will know less
-    add_unsaved(report.findings, error.what());
+    add_unsaved(report, error.what());
   }
   return report;
 }
@@ -174,6 +172,29 @@ void check(const InspectOptions& options) {
   if (!(options.deadline.count() >= 0.1 && options.deadline.count() <= 25)) {
     throw InvalidArgument("inspect: the deadline of the driver must be from 0.1 s to 25 s");
   }
+  for (const std::string& assignment : options.set) {
+    if (assignment.substr(0, assignment.find('=')) == "r1.call")
+      throw InvalidArgument("inspect: r1.call is the deadline of the driver: give --deadline instead of --set r1.call");
+  }
+}
+
+void check_inspection(const InspectOptions& options) {
+  check(options);
+  const double window = options.window.count(), interval = options.interval.count();
+  if (window > 0 && interval > window)
+    throw InvalidArgument("inspect: the interval (" + duration_text(interval) + ") is longer than the window (" +
+                          duration_text(window) + "), so there would be no second look in it; give a shorter one");
+  if (window <= 0 && interval > kLongestLook)
+    throw InvalidArgument("inspect: without a window the interval is the length of the one look, at most " +
+                          duration_text(kLongestLook) + "; to watch for longer give a window (--window)");
+}
+
+Thresholds limits_of(const InspectOptions& options) {
+  check(options);
+  Thresholds limits;
+  for (const std::string& assignment : options.set) limits.set(assignment);
+  limits.set(Limit::kR1Call, options.deadline.count());
+  return limits;
 }
 
 Scenario demo_scenario(const std::string& name) {
@@ -184,11 +205,10 @@ Scenario demo_scenario(const std::string& name) {
 }
 
 Report inspect(const InspectOptions& options) {
-  check(options);
+  check_inspection(options);
   if (!options.demo.empty()) return play(demo_scenario(options.demo), options.set);
-  Thresholds limits;
-  for (const std::string& assignment : options.set) limits.set(assignment);
-  limits.set(Limit::kR1Call, options.deadline.count());
+  const Thresholds limits = limits_of(options);
+  os::require_descriptors(kDescriptors);
   const auto source = system_source({.root = options.root, .deadline = options.deadline, .wake = options.wake});
   Report report = run_inspection(
       *source, limits,

@@ -12,6 +12,10 @@
 
 namespace drover::inline v1::health {
 
+/// What a look at a machine has open at once, with room: the driver's helper, folders of processes, a file. With fewer,
+/// what cannot be opened would look as if it were not there.
+inline constexpr std::size_t kDescriptors = 32;
+
 struct EngineOptions {
   double window_s = 0, interval_s = 0;  ///< as in InspectOptions, in seconds
   std::string history = {};
@@ -33,8 +37,14 @@ struct Looks {
 /// Judges, and reports.
 Report conclude(Source& source, const Thresholds& limits, Tracker& tracker, const Looks& looks);
 
-/// Throws InvalidArgument for times that cannot mean anything.
+/// Throws InvalidArgument for times that cannot mean anything, and for a threshold that has an option of its own.
 void check(const InspectOptions& options);
+/// The same for what is no live view: also times that do not go together.
+void check_inspection(const InspectOptions& options);
+/// The limits of an inspection of a machine: the defaults, `set`, and the deadline. Throws InvalidArgument.
+Thresholds limits_of(const InspectOptions& options);
+/// Says in a report that the history could not be written.
+void add_unsaved(Report& report, const std::string& why);
 /// A shipped situation by name; throws InvalidArgument when there is none.
 Scenario demo_scenario(const std::string& name);
 /// The limits of a situation: the defaults, what its text sets, and `set` over it.

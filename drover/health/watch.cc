@@ -2,11 +2,13 @@
 #include "drover/health/watch.h"
 
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
 #include "drover/base/errors.h"
 #include "drover/health/scenario/scenario_source.h"
+#include "drover/os/host_files.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -25,15 +27,12 @@ std::unique_ptr<Source> source_of(const InspectOptions& options) {
   if (options.window.count() != 0) throw InvalidArgument("watch: it has no window, it ends when it is told to");
   check(options);
   if (!options.demo.empty()) return scenario_source(demo_scenario(options.demo));
+  os::require_descriptors(kDescriptors);
   return system_source({.root = options.root, .deadline = options.deadline, .wake = options.wake});
 }
 
 Thresholds thresholds_of(const InspectOptions& options) {
-  if (!options.demo.empty()) return limits_of(demo_scenario(options.demo), options.set);
-  Thresholds limits;
-  for (const std::string& assignment : options.set) limits.set(assignment);
-  limits.set(Limit::kR1Call, options.deadline.count());
-  return limits;
+  return options.demo.empty() ? limits_of(options) : limits_of(demo_scenario(options.demo), options.set);
 }
 
 WatchOptions watch_options(const InspectOptions& options) {
@@ -152,8 +151,19 @@ Report Watch::look() {
   due_ = std::max(last.at + options_.interval_s, source_->now());
   const bool first = saved_at_ == 0;
   before_ = std::move(last);
-  if (first || before_->at - saved_at_ >= kSaveEvery) save();
+  if (first || before_->at - saved_at_ >= kSaveEvery) try_to_save();
+  if (!unsaved_.empty()) add_unsaved(report, unsaved_);
   return report;
+}
+
+/// A full disk may have room again; what is seen meanwhile is worth more than its past.
+void Watch::try_to_save() {
+  try {
+    save();
+    unsaved_.clear();
+  } catch (const std::exception& error) {
+    unsaved_ = error.what();
+  }
 }
 
 void Watch::save() {

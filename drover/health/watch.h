@@ -31,8 +31,8 @@ class Watch {
   Watch(std::unique_ptr<Source> source, const Thresholds& limits, const WatchOptions& options);
 
   /// The next report. Blocks until `interval` has passed since the look before (the first time: 0.2 s, for two looks),
-  /// and at most the driver's deadline longer. Throws std::system_error when the history cannot be written, which is
-  /// tried at the first look and then twice a minute.
+  /// and at most the driver's deadline longer. The history is written at the first look and then twice a minute; when
+  /// that fails, it is a finding of this report and of those that follow, until it works.
   Report look();
 
   /// Writes the history, if there is one and something was seen. Throws std::system_error.
@@ -45,6 +45,7 @@ class Watch {
   void add(const Sample& sample);
   bool looks_at_threads();
   HolderScan holders(Sample& sample);
+  void try_to_save();
   void forget_the_ended(const Sample& last);
 
   const std::unique_ptr<Source> source_;
@@ -57,7 +58,8 @@ class Watch {
   std::optional<Sample> before_;
   double begun_at_ = 0, due_ = 0, saved_at_ = 0;
   int count_ = 0;
-  HolderScan holders_;  ///< of holders_at_; dear, so not made anew at each look
+  std::string unsaved_;  ///< why the history could not be written the last time
+  HolderScan holders_;   ///< of holders_at_; dear, so not made anew at each look
   double holders_at_ = 0;
   std::map<int, std::uint64_t> holder_starts_;  ///< by pid, start ticks: a number may be used again meanwhile
 };

@@ -258,6 +258,14 @@ void make_private(const Fd& file, const struct stat& status, const std::string& 
 
 }  // namespace
 
+void require_descriptors(std::size_t count) {
+  std::vector<Fd> held;
+  while (held.size() < count) {
+    held.emplace_back(::open("/", O_PATH | O_CLOEXEC));
+    if (!held.back().valid()) throw_errno("open " + std::to_string(count) + " descriptors");
+  }
+}
+
 void check_replaceable(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;

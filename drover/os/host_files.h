@@ -80,6 +80,9 @@ void wait_since_boot(double until);
 /// asked for; not at all with a `root`. Empty when nobody knows. Thread-safe.
 std::string user_name(std::uint32_t uid, const std::string& root, double limit_s = 0.5);
 
+/// Throws std::system_error when this process may not open `count` descriptors more now.
+void require_descriptors(std::size_t count);
+
 std::uint32_t current_user() noexcept;
 /// The name of this machine; empty when the kernel does not tell.
 std::string host_name();

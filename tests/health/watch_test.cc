@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 
 #include "drover/base/errors.h"
@@ -175,6 +177,24 @@ on 0 4000 vram=30
   Notes& notes_;
   std::unique_ptr<Source> inner_;
 };
+
+TEST(Watch, AHistoryThatCannotBeWrittenIsAFindingUntilItCan) {
+  std::string base = testing::TempDir() + "watch-XXXXXX";
+  ASSERT_NE(mkdtemp(base.data()), nullptr);
+  const std::string folder = base + "/later";
+  Watch watch(scenario_source(Scenario::parse("test", "gpu 0\n")), Thresholds(),
+              {.interval_s = 10, .history = folder + "/history"});
+  const auto unsaved = [&] {
+    const Report report = watch.look();
+    return std::count_if(report.findings.begin(), report.findings.end(),
+                         [](const Finding& finding) { return finding.verdict == "HISTORY NOT SAVED"; });
+  };
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(unsaved(), 1) << "also in looks between two attempts";
+  std::filesystem::create_directory(folder);
+  for (int i = 0; i < 4; ++i) unsaved();
+  EXPECT_EQ(unsaved(), 0);
+  std::filesystem::remove_all(base);
+}
 
 TEST(Watch, DescriptorsOfAllProcessesAreNotReadInEachLook) {
   CountingSource::Notes notes;
