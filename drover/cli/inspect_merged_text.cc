@@ -123,6 +123,10 @@ std::string nodes_text(const MergedReport& merged, const TextStyle& style) {
                         right(use.gpus > 0 ? bytes_text(use.used) : "-", 9),
                         wrapped(os::sanitize(verdict), style.columns, indent));
   }
+  for (const MergedNode& node : merged.nodes) {
+    if (!node.note.empty())
+      text += wrapped(os::sanitize("note: " + node.name + ": " + node.note), style.columns, 6) + "\n";
+  }
   return text;
 }
 

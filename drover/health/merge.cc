@@ -31,37 +31,6 @@ bool before(const Finding& a, const Finding& b) {
   return std::tie(a.gpu, a.pid) < std::tie(b.gpu, b.pid);
 }
 
-std::string name_of(const Report& report) {
-  if (!report.node.empty()) return report.node;
-  return report.host.empty() ? "(no name)" : report.host;
-}
-
-/// The nodes, each once, those without a report too.
-std::vector<MergedNode> nodes_of(std::vector<ReadReport>& reports) {
-  std::vector<MergedNode> nodes;
-  std::map<std::string, std::string> places;
-  for (ReadReport& read : reports) {
-    MergedNode& node = nodes.emplace_back();
-    node.place = std::move(read.place);
-    if (!read.report) {
-      node.name = read.node.empty() ? node.place : read.node;
-      node.problem = node.place == node.name ? read.problem : node.place + ": " + read.problem;
-      continue;
-    }
-    node.name = read.node.empty() ? name_of(*read.report) : read.node;
-    const auto [first, is_new] = places.emplace(node.name, node.place);
-    if (is_new) {
-      node.report = std::move(read.report);
-    } else {
-      node.problem = node.place + ": a second report of this node, left out; the first is in " + first->second +
-                     " (run one inspection on each node: --ntasks-per-node=1)";
-    }
-  }
-  std::stable_sort(nodes.begin(), nodes.end(),
-                   [](const MergedNode& a, const MergedNode& b) { return natural_less(a.name, b.name); });
-  return nodes;
-}
-
 }  // namespace
 
 bool natural_less(std::string_view a, std::string_view b) noexcept {
@@ -157,7 +126,7 @@ std::string MergedReport::verdict() const {
 
 MergedReport merge(std::vector<ReadReport> reports) {
   MergedReport merged;
-  merged.nodes = nodes_of(reports);
+  merged.nodes = nodes_of(std::move(reports));
   for (const MergedNode& node : merged.nodes) {
     if (!node.report) continue;
     merged.unix_time = std::max(merged.unix_time, node.report->unix_time);
@@ -169,17 +138,6 @@ MergedReport merge(std::vector<ReadReport> reports) {
     if (auto finding = odd_rank_out(job, merged.missing() == 0)) merged.findings.push_back(std::move(*finding));
   }
   std::stable_sort(merged.findings.begin(), merged.findings.end(), before);
-  return merged;
-}
-
-MergedReport merge_one(Report report) {
-  MergedReport merged;
-  merged.single = true;
-  merged.unix_time = report.unix_time;
-  merged.findings = report.findings;
-  const std::string name = name_of(report);
-  merged.nodes.push_back({.name = name, .place = {}, .report = std::move(report), .problem = {}});
-  merged.users = users_of(merged.nodes);
   return merged;
 }
 

@@ -19,6 +19,7 @@ struct MergedNode {
   std::string place;  ///< where its report was read
   std::optional<Report> report;
   std::string problem;  ///< why there is no report
+  std::string note;     ///< which other reports of it were left out
 };
 
 /// What one user has on all GPUs.
@@ -71,11 +72,16 @@ struct MergedReport {
   std::string verdict() const;
 };
 
-/// Puts reports together. Of two about the same node the first counts, the other becomes a row with a problem.
+/// Puts reports together. A node counts once, see nodes_of().
 MergedReport merge(std::vector<ReadReport> reports);
 /// A report alone, in the same form.
 MergedReport merge_one(Report report);
 
+/// The nodes, each once, and what is no report. Of several reports of a node: among the ranks of one launch (another
+/// rank of the same job and world, the same host and kernel, at the same time within a minute) the one that sees most
+/// is taken, else the newest; its note says so. One that it cannot speak for, as it is of another machine (CPUs or
+/// GPUs) or of a rank that may see other GPUs, becomes a row with a problem.
+std::vector<MergedNode> nodes_of(std::vector<ReadReport> reports);
 /// Fills in the users.
 std::vector<UserRow> users_of(const std::vector<MergedNode>& nodes);
 /// The ranked processes on GPUs, by job. A job in which a rank is twice on a node is not compared.

@@ -229,6 +229,7 @@ std::string map_section(const MergedReport& merged) {
     any = true;
     content += "<div class=\"node\"><h3>" + html_text(node.name) + " " +
                (node.report ? code_badge(node.report->exit_code()) : badge(Severity::kUnknown)) + "</h3>";
+    if (!node.note.empty()) content += "<p class=\"hint\">" + html_text(node.note) + "</p>";
     if (!node.report) {
       content += "<p class=\"problem\">No report: " + html_text(node.problem) + "</p></div>\n";
       continue;

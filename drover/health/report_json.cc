@@ -231,6 +231,7 @@ Json to_json(const MergedNode& node) {
   Json json{{"name", node.name},
             {"place", or_null(node.place)},
             {"problem", or_null(node.problem)},
+            {"note", or_null(node.note)},
             {"exit_code", node.report ? Json(node.report->exit_code()) : Json(nullptr)},
             {"verdict", node.report ? Json(node.report->verdict()) : Json(nullptr)}};
   json["report"] = node.report ? to_json_value(*node.report) : Json(nullptr);

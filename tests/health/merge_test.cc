@@ -261,13 +261,50 @@ TEST(Merge, ARankThatIsTwiceOnANodeIsNotCompared) {
   EXPECT_EQ(merged.jobs.at(0).not_compared, "rank 3 is twice on a");
 }
 
-TEST(Merge, ASecondReportOfANodeIsARowOfItsOwn) {
-  const MergedReport merged = merge({read(node("a", 0, 1, {kWorks})), read(node("a", 0, 1, {kWorks}))});
-  ASSERT_EQ(merged.nodes.size(), 2U);
-  EXPECT_EQ(merged.missing(), 1U);
-  EXPECT_EQ(merged.nodes[1].problem.substr(0, 35), "a.json: a second report of this nod");
-  EXPECT_EQ(merged.exit_code(), 3);
-  EXPECT_EQ(merged.verdict().substr(0, 42), "UNKNOWN: 1 of 2 nodes has no report (a: a.");
+/// What rank `rank` of four, all started on one node, reports about it.
+Report by_rank(int rank, const Seen& seen = kWorks) {
+  Report report = node("a", 0, 1, {seen});
+  report.rank = rank;
+  report.world_size = 4;
+  report.unix_time += rank;
+  report.gpus[0].uuid = "GPU-0";
+  return report;
+}
+
+TEST(Merge, RanksOfOneLaunchOnANodeAreOneNode) {
+  Report blind = by_rank(3);
+  blind.gpus.clear();
+  const MergedReport merged =
+      merge({read(by_rank(0)), read(by_rank(1, kSpins)), read(by_rank(2)), read(std::move(blind))});
+  ASSERT_EQ(merged.nodes.size(), 1U);
+  EXPECT_EQ(merged.missing(), 0U);
+  EXPECT_EQ(merged.nodes[0].report->rank, 1) << "it sees as much as any, and what is worse";
+  EXPECT_EQ(merged.nodes[0].note, "4 ranks of one launch looked at this node; taken is the report of rank 1");
+  EXPECT_EQ(merged.exit_code(), 1);
+  EXPECT_EQ(merge({read(by_rank(0)), read(by_rank(2))}).exit_code(), 0);
+}
+
+TEST(Merge, OfOtherReportsOfANodeTheNewestCounts) {
+  Report today = by_rank(1), yesterday = by_rank(0, kSpins);
+  yesterday.unix_time -= 86'400;
+  const MergedReport merged = merge({read(yesterday), read(today)});
+  ASSERT_EQ(merged.nodes.size(), 1U);
+  EXPECT_EQ(merged.nodes[0].report->rank, 1);
+  EXPECT_EQ(merged.nodes[0].note, "left out is what is older: a.json");
+  EXPECT_EQ(merged.exit_code(), 0);
+}
+
+TEST(Merge, AReportThatNoOtherSpeaksForIsARowOfItsOwn) {
+  Report narrow = by_rank(1), machine = by_rank(1);
+  narrow.gpus[0].uuid = "GPU-1";  // a cgroup of each task shows it one GPU
+  machine.cpu.model = "another";
+  for (const Report* const other : {&narrow, &machine}) {
+    const MergedReport merged = merge({read(by_rank(0)), read(*other)});
+    ASSERT_EQ(merged.nodes.size(), 2U);
+    EXPECT_EQ(merged.nodes[1].problem.substr(0, 23), "a.json: a second report");
+    EXPECT_EQ(merged.exit_code(), 3);
+    EXPECT_EQ(merged.verdict().substr(0, 42), "UNKNOWN: 1 of 2 nodes has no report (a: a.");
+  }
 }
 
 TEST(Merge, TheExitCodeIsTheWorst) {
