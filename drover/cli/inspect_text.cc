@@ -18,6 +18,7 @@ using health::duration_text;
 using health::Finding;
 using health::Maybe;
 using health::percent_text;
+using health::plural;
 using health::Report;
 using health::Severity;
 using health::upper;
@@ -34,9 +35,6 @@ std::string number(const Maybe<double>& value, const char* format, double factor
 std::string percent(const Maybe<double>& value) { return value ? percent_text(*value) : "n/a"; }
 std::string size(const Maybe<std::uint64_t>& value) { return value ? bytes_text(static_cast<double>(*value)) : "n/a"; }
 std::string size(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
-std::string plural(std::size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 /// Writes labelled lines in the given width.
 class Page {
@@ -123,13 +121,15 @@ void add_processes(Page& page, const Report& report) {
 }
 
 std::string gpu_numbers(const health::GpuReport& gpu) {
-  std::string text = fmt::format("memory {} of {}, cores {}, memory {}, {} of {} W", size(gpu.memory_used),
+  std::string text = fmt::format("memory {} of {}, cores {}, memory busy {}, {} of {} W", size(gpu.memory_used),
                                  size(gpu.memory_total), percent(gpu.cores), percent(gpu.memory),
                                  number(gpu.power_w, "{:.0f}"), number(gpu.power_limit_w, "{:.0f}"));
   text += fmt::format(", {} C, {} MHz", number(gpu.temperature_c, "{:.0f}"), number(gpu.clock_mhz, "{:.0f}"));
   if (gpu.mig.value_or(false)) text += ", MIG";
   if (gpu.ecc_uncorrected && *gpu.ecc_uncorrected > 0)
     text += fmt::format(", {} uncorrected memory errors", *gpu.ecc_uncorrected);
+  if (gpu.remap_failed.value.value_or(0) != 0) text += ", remapping a memory row failed";
+  if (gpu.remap_pending.value.value_or(0) != 0) text += ", a memory row waits for its remap";
   for (const std::string& reason : gpu.slowed_by) text += ", slowed by " + reason;
   for (const std::uint64_t xid : gpu.xids) text += fmt::format(", Xid {}", xid);
   return text;
@@ -153,27 +153,16 @@ void add_gpu(Page& page, const health::GpuReport& gpu) {
   for (const health::GpuProcessReport& row : gpu.processes) {
     const health::ProcessReport& process = row.process;
     std::string name = process.command.empty() ? "[" + process.name + "]" : process.command;
-    if (process.state == '-') name = "(no such process here)";
+    if (process.state == '-') name = "(not in /proc)";  // ended, or hidden: a finding says which
     page.row(fmt::format("{:>{}}{:>8} {:<9} {} {:>9} {:>9} {:>5} {:>6}  {}", "", 2, process.pid,
                          cut(os::sanitize(process.user), 9), os::sanitize(std::string(1, process.state)),
                          process.age_s ? duration_text(*process.age_s) : "-", size(row.memory_bytes),
                          percent(row.cores), process.cpu_share ? percent_text(*process.cpu_share) : "-",
                          os::sanitize(name)));
+    const std::string job = job_text(process);
+    if (!job.empty())
+      page.row(fmt::format("{:>{}}{}{}", "", kLabel + 2, process.job.empty() ? "" : "job ", os::sanitize(job)));
   }
-}
-
-std::string subject_text(const Finding& finding) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (!finding.node.empty()) add(finding.node);
-  if (finding.gpu) add(fmt::format("GPU {}", *finding.gpu));
-  if (finding.pid) add(fmt::format("pid {}", *finding.pid));
-  if (!finding.user.empty()) add("user " + finding.user);
-  if (!finding.job.empty()) add(finding.job);
-  if (finding.age_s) add("age " + duration_text(*finding.age_s));
-  if (finding.memory_bytes) add(size(*finding.memory_bytes));
-  if (!finding.command.empty()) text += ": " + finding.command;
-  return os::sanitize(text);
 }
 
 void add_finding(Page& page, const Finding& finding) {
@@ -182,8 +171,8 @@ void add_finding(Page& page, const Finding& finding) {
   if (finding.confidence != health::Confidence::kNone)
     heading += fmt::format(", confidence {}", health::to_text(finding.confidence));
   page.heading(heading + ")", finding.severity);
-  const std::string subject = subject_text(finding);
-  if (!subject.empty()) page.line("  who", cut(subject, 3 * (page.width() - kLabel)));
+  const std::string who = who_text(finding) + (finding.command.empty() ? "" : ": " + finding.command);
+  if (!who.empty()) page.line("  who", cut(os::sanitize(who), 3 * (page.width() - kLabel)));
   for (const std::string& text : finding.because)
     page.line(&text == &finding.because.front() ? "  because" : "", fmt::format(" {}", os::sanitize(text)));
   for (const std::string& text : finding.not_because)
@@ -196,6 +185,19 @@ void add_finding(Page& page, const Finding& finding) {
 }
 
 }  // namespace
+
+std::string who_text(const Finding& finding) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (!finding.node.empty()) add(finding.node);
+  if (finding.gpu) add(fmt::format("GPU {}", *finding.gpu));
+  if (finding.pid) add(fmt::format("pid {}", *finding.pid));
+  if (!finding.user.empty()) add("user " + finding.user);
+  if (!finding.job.empty()) add(finding.job);
+  if (finding.age_s) add("age " + duration_text(*finding.age_s));
+  if (finding.memory_bytes) add(size(*finding.memory_bytes));
+  return text;
+}
 
 std::string cut(std::string text, std::size_t most) {
   if (text.size() <= most) return text;

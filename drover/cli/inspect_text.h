@@ -19,6 +19,8 @@ std::string inspect_text(const health::Report& report, const TextStyle& style);
 
 /// One finding, over several lines, sanitized. Pure.
 std::string finding_text(const health::Finding& finding, const TextStyle& style);
+/// Whom and what a finding is about, but for the command: as it was told, not sanitized. Pure.
+std::string who_text(const health::Finding& finding);
 /// A line of that severity, wrapped, sanitized, with its line end. Pure.
 std::string heading_text(const std::string& text, health::Severity severity, const TextStyle& style);
 /// The severity that goes with an exit code.

@@ -68,14 +68,7 @@ void add_evidence(Text& text, const Finding& finding) {
     heading += fmt::format(", confidence {}", health::to_text(finding.confidence));
   text.heading(heading + ")", finding.severity == health::Severity::kInfo ? Ink::kBold : ink_of(finding.severity));
   text.blank();
-  std::string who;
-  const auto add = [&](const std::string& part) { who += (who.empty() ? "" : ", ") + part; };
-  if (finding.gpu) add(fmt::format("GPU {}", *finding.gpu));
-  if (finding.pid) add(fmt::format("pid {}", *finding.pid));
-  if (!finding.user.empty()) add("user " + finding.user);
-  if (!finding.job.empty()) add(finding.job);
-  if (finding.age_s) add("age " + duration_text(*finding.age_s));
-  if (finding.memory_bytes) add(bytes_text(static_cast<double>(*finding.memory_bytes)));
+  const std::string who = who_text(finding);
   if (!who.empty()) text.row("who", who);
   if (!finding.command.empty()) text.row("command", finding.command);
   if (finding.held_s) text.row("seen for", duration_text(*finding.held_s));
@@ -114,7 +107,7 @@ const char* state_text(char state) {
     case 'I':
       return "I, idle kernel thread";
     case '-':
-      return "there is no such process here";
+      return "/proc shows no such process: it has ended, or is hidden";
     default:
       return nullptr;
   }
@@ -127,7 +120,7 @@ void add_process(Text& text, const Report& report, const ProcessRow& row) {
   text.row("user", process.user.empty() ? "not known" : process.user);
   text.row("parent", process.parent == 0 ? "none" : std::to_string(process.parent));
   if (process.inner_pid) text.row("inner pid", fmt::format("{} in its container", *process.inner_pid));
-  if (!process.job.empty()) text.row("job", process.job);
+  if (const std::string job = job_text(process); !job.empty()) text.row("job", job);
   if (!process.container.empty()) text.row("container", process.container);
   const char* const state = state_text(process.state);
   text.row("state", state != nullptr ? state : std::string(1, process.state));
@@ -165,6 +158,8 @@ void add_gpu(Text& text, const Report& report, const GpuReport& gpu) {
   if (!slowed.empty()) text.row("slowed by", slowed);
   text.row("ECC errors", gpu.ecc_uncorrected ? std::to_string(*gpu.ecc_uncorrected) + " uncorrected"
                                              : "not available: " + gpu.ecc_uncorrected.reason);
+  if (gpu.remap_failed.value.value_or(0) != 0) text.row("remapping", "of a memory row failed");
+  if (gpu.remap_pending.value.value_or(0) != 0) text.row("remapping", "a memory row waits for it");
   std::string xids;
   for (const std::uint64_t xid : gpu.xids) xids += (xids.empty() ? "" : ", ") + std::to_string(xid);
   if (!xids.empty()) text.row("Xids", xids + " since the watch began");

@@ -140,7 +140,7 @@ std::string gpus_of(const ProcessRow& row) {
 }
 
 std::string command_of(const ProcessReport& process) {
-  if (process.state == '-') return "(no such process here)";
+  if (process.state == '-') return "(not in /proc)";
   return process.command.empty() ? "[" + ascii(process.name) + "]" : ascii(process.command);
 }
 

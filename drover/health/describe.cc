@@ -156,6 +156,8 @@ GpuReport describe_gpu(const Sample& last, const GpuSample& gpu, const GpuTrack&
   report.clock_mhz = scaled(gpu, Metric::kClockCoresMhz, 1);
   report.clock_memory_mhz = scaled(gpu, Metric::kClockMemoryMhz, 1);
   report.ecc_uncorrected = whole(gpu[Metric::kEccUncorrected]);
+  report.remap_pending = whole(gpu[Metric::kRemapPending]);
+  report.remap_failed = whole(gpu[Metric::kRemapFailed]);
   report.slowed_by = slow_reasons(gpu[Metric::kClockReasons]);
   report.xids.assign(track.xids.begin(), track.xids.end());
   add_logged_xids(report, last, track);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <set>
 
@@ -144,12 +143,6 @@ std::string why_not(const JobRow& job) {
   }
   if (last - first <= std::max(kApart, window / 2)) return {};
   return "its nodes were looked at " + duration_text(last - first) + " apart: look at all of them at one time";
-}
-
-std::string watts_text(double watts) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.0f W", watts);
-  return text.data();
 }
 
 std::string doing_text(RankDoes does) {

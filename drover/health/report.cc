@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "drover/health/thresholds.h"
+
 namespace drover::inline v1::health {
 namespace {
 
@@ -20,10 +22,6 @@ std::string headline(const Finding& finding) {
   return text;
 }
 
-std::string plural(std::size_t number, const char* noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
 }  // namespace
 
 const char* to_text(Severity severity) noexcept {
@@ -39,6 +37,11 @@ const char* to_text(Confidence confidence) noexcept {
 const char* to_text(Rule rule) noexcept {
   static constexpr const char* kTexts[] = {"G0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "host", "ranks"};
   return kTexts[static_cast<int>(rule)];
+}
+
+std::string job_text(const ProcessReport& process) {
+  if (!process.rank) return process.job;
+  return process.job + (process.job.empty() ? "rank " : ", rank ") + std::to_string(*process.rank);
 }
 
 int exit_code_of(const std::vector<Finding>& findings, bool unknown_counts) noexcept {

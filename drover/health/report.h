@@ -134,7 +134,8 @@ struct GpuReport {
   Maybe<double> cores, memory;  ///< busy shares, the mean over the samples
   Maybe<double> power_w, power_limit_w, temperature_c, clock_mhz, clock_memory_mhz;
   Maybe<std::uint64_t> ecc_uncorrected;
-  std::vector<std::string> slowed_by;  ///< why the clocks are lower than they could be
+  Maybe<std::uint64_t> remap_pending, remap_failed;  ///< 1: a memory row waits for its remap; remapping one failed
+  std::vector<std::string> slowed_by;                ///< why the clocks are lower than they could be
   std::vector<std::uint64_t> xids;
   std::vector<LoggedXidReport> logged_xids;  ///< the newest first, at most kLoggedXids
   std::optional<bool> mig;
@@ -151,6 +152,9 @@ struct DriverReport {
   std::string version, cuda, problem;
   std::string log_problem = {};  ///< why the kernel's log was not read for Xids; empty: it was, or there was no need
 };
+
+/// "slurm 4711, rank 13"; empty: neither is known.
+std::string job_text(const ProcessReport& process);
 
 /// 2 with a critical finding, 1 with a warning, 3 when nothing is worse but something could not be judged, else 0.
 int exit_code_of(const std::vector<Finding>& findings, bool unknown_counts) noexcept;

@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::size_t kMostAlike = 4;  // findings of one kind that are shown one by one
 
-std::string plural(std::size_t count, const char* noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 std::string list(const char* tag, const std::vector<std::string>& items) {
   std::string text = std::string("<") + tag + ">";
   for (const std::string& item : items) text += "<li>" + html_text(item) + "</li>";
@@ -104,7 +100,6 @@ std::optional<double> memory_of(const GpuPoint& point) {
   return point.memory_used ? std::optional(static_cast<double>(*point.memory_used)) : std::nullopt;
 }
 std::optional<double> power_of(const GpuPoint& point) { return point.power_w; }
-std::string watts_text(double watts) { return decimal(watts, "%.0f W"); }
 
 /// A value, and its line below it.
 void value_cell(Table& table, const std::optional<double>& value, const std::string& shown, const std::string& line) {
@@ -133,6 +128,8 @@ std::string remarks_of(const GpuReport& gpu) {
     add("Xid " + std::to_string(xid.xid) + " " + duration_text(xid.age_s) + " ago");
   if (gpu.ecc_uncorrected && *gpu.ecc_uncorrected > 0)
     add(std::to_string(*gpu.ecc_uncorrected) + " uncorrected memory errors");
+  if (gpu.remap_failed.value.value_or(0) != 0) add("remapping a memory row failed");
+  if (gpu.remap_pending.value.value_or(0) != 0) add("a memory row waits for its remap");
   return text;
 }
 
@@ -152,11 +149,6 @@ void gpu_row(Table& table, const MergedNode& node, const GpuReport& gpu, bool si
   table.text(remarks_of(gpu));
 }
 
-std::string rank_text(const ProcessReport& process) {
-  if (!process.rank) return process.job;
-  return process.job + (process.job.empty() ? "rank " : ", rank ") + std::to_string(*process.rank);
-}
-
 void process_row(Table& table, const MergedNode& node, const GpuReport& gpu, const GpuProcessReport& on, bool single) {
   const ProcessReport& process = on.process;
   table.row();
@@ -170,7 +162,7 @@ void process_row(Table& table, const MergedNode& node, const GpuReport& gpu, con
   table.number(memory, shown(memory, bytes_text));
   table.number(cores, shown(cores, percent_text));
   table.number(process.cpu_share, shown(process.cpu_share, percent_text));
-  table.text(rank_text(process));
+  table.text(job_text(process));
   table.text(process.command.empty() ? process.name : process.command, "command");
 }
 

@@ -145,6 +145,8 @@ Json to_json(const GpuReport& gpu) {
   put(json, "clock_mhz", gpu.clock_mhz);
   put(json, "clock_memory_mhz", gpu.clock_memory_mhz);
   put(json, "ecc_uncorrected", gpu.ecc_uncorrected);
+  put(json, "remap_pending", gpu.remap_pending);
+  put(json, "remap_failed", gpu.remap_failed);
   put(json, "occupancy_share", gpu.occupancy);
   put(json, "tensor_share", gpu.tensor);
   put(json, "memory_traffic_share", gpu.memory_traffic);

@@ -314,6 +314,8 @@ GpuReport read_gpu(const Object& object) {
   gpu.clock_mhz = object.maybe<double>("clock_mhz");
   gpu.clock_memory_mhz = object.maybe<double>("clock_memory_mhz");
   gpu.ecc_uncorrected = object.maybe<std::uint64_t>("ecc_uncorrected");
+  gpu.remap_pending = object.maybe<std::uint64_t>("remap_pending");
+  gpu.remap_failed = object.maybe<std::uint64_t>("remap_failed");
   gpu.occupancy = object.maybe<double>("occupancy_share");
   gpu.tensor = object.maybe<double>("tensor_share");
   gpu.memory_traffic = object.maybe<double>("memory_traffic_share");

@@ -228,4 +228,10 @@ std::string upper(std::string text) {
 
 std::string percent_text(double share) { return format("%.0f %%", 100 * share); }
 
+std::string watts_text(double watts) { return format("%.0f W", watts); }
+
+std::string plural(std::size_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 }  // namespace drover::inline v1::health

@@ -91,6 +91,10 @@ std::string duration_text(double seconds);
 std::string bytes_text(double bytes);
 /// 0.355 as "36 %". Pure.
 std::string percent_text(double share);
+/// 62.4 as "62 W". Pure.
+std::string watts_text(double watts);
+/// "1 note", "2 notes". Pure.
+std::string plural(std::size_t count, const char* noun);
 /// ASCII letters become capitals, whatever the locale; the rest stays.
 std::string upper(std::string text);
 

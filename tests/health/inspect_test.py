@@ -120,6 +120,24 @@ class Inspect(unittest.TestCase):
                 for finding in report["findings"]:
                     self.assertIn(finding["verdict"], text.stdout)
 
+    def test_the_lines_of_a_gpu(self):
+        text = inspect("--demo", "spinning-odd-rank-out").stdout
+        self.assertRegex(inspect("--demo", "orphaned-job-slurm-gone").stdout, r"(?m)^ {11}job slurm 77, rank 0$")
+        for rank in range(4):
+            self.assertRegex(text, rf"(?m)^ +40\d\d .*\n {{11}}rank {rank}$")
+        self.assertRegex(text, r"memory \S+ \S+ of \S+ \S+, cores\s+\S+ %, memory\s+busy \S+ %")
+        for demo, words, member in (("remap-failed", "remapping a memory row failed", "remap_failed"),
+                                    ("remap-pending", "a memory row waits for its remap", "remap_pending")):
+            text = inspect("--demo", demo).stdout
+            self.assertIn(words, " ".join(text[text.index("\nGPU"):text.index("\n\n")].split()))
+            self.assertEqual(json.loads(inspect("--demo", demo, "--json").stdout)["gpus"][0][member], 1)
+        self.assertNotIn("remap", inspect("--demo", "healthy-node").stdout)
+
+    def test_a_hidden_process_is_not_said_to_be_gone(self):
+        text = inspect("--demo", "orphan-none-hidepid").stdout
+        self.assertRegex(text, r"(?m)^ +4000 .*\(not in /proc\)$")
+        self.assertIn("exists, but /proc does not show it", " ".join(text.split()))
+
     def check_prometheus(self, text):
         """The rules of the text format: a description and a type before the series of each name, which stand together, none twice."""
         name = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
