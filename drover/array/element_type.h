@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "drover/base/hash.h"
 #include "drover/wire/memcpy_trait.h"
 #include "drover/wire/type_name.h"
 
@@ -60,12 +61,10 @@ ElementType element_type() {
           wire::type_name<T>()};
 }
 
-/// Tells element types apart within one build (FNV-1a of the compiler's name).
+/// Tells element types apart within one build (hash of the compiler's name).
 template <class T>
 consteval std::uint64_t element_id() {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char letter : wire::type_name<T>()) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return hash;
+  return base::hash_text(wire::type_name<T>());
 }
 
 }  // namespace detail

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "drover/base/hash.h"
 #include "drover/os/file_system.h"
 
 namespace drover::inline v1::os {
@@ -92,17 +93,14 @@ bool same_file(const MappedFile& file, const struct stat& status) {
          file.device_minor == minor(status.st_dev);
 }
 
-/// FNV-1a over size, time and inode.
+/// Over size, time and inode.
 std::vector<std::byte> hash_of_file(const std::string& path) {
   struct stat status {};
   if (!read_status(path, status)) return {};
   const std::uint64_t numbers[] = {static_cast<std::uint64_t>(status.st_size),
                                    static_cast<std::uint64_t>(status.st_mtim.tv_sec),
                                    static_cast<std::uint64_t>(status.st_mtim.tv_nsec), status.st_ino};
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::byte byte : std::as_bytes(std::span(numbers))) {
-    hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
-  }
+  const std::uint64_t hash = base::Hash().add(std::as_bytes(std::span(numbers))).value();
   const auto bytes = std::as_bytes(std::span(&hash, 1));
   return {bytes.begin(), bytes.end()};
 }

@@ -6,24 +6,12 @@
 #include <utility>
 
 #include "drover/base/errors.h"
+#include "drover/base/hash.h"
 
 namespace drover::inline v1::wire {
 namespace {
 
-/// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/).
-class Hash {
- public:
-  Hash& add(std::span<const std::byte> bytes) noexcept {
-    for (const std::byte byte : bytes) value_ = (value_ ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
-    return *this;
-  }
-  Hash& add(std::string_view text) noexcept { return add(std::as_bytes(std::span(text))); }
-  Hash& add(std::uint64_t number) noexcept { return add(std::as_bytes(std::span(&number, 1))); }
-  std::uint64_t value() const noexcept { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
-};
+using base::Hash;
 
 /// What is the same in every process of the program, wherever its modules were loaded.
 struct Place {
