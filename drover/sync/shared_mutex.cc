@@ -27,37 +27,45 @@ Lock result_of(Waited waited) noexcept {
   return Lock::kInterrupted;
 }
 
+/// A writer, between taking the gate and looking at the places: a reader that it does not see in its place sees the
+/// gate closed. Taking the gate is no fence on AArch64.
+void fence_before_readers() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }  // pairs with enter
+
 }  // namespace
 
-bool SharedMutexState::take_place() noexcept {
+std::size_t SharedMutexState::take_place() noexcept {
   const os::ThreadId me = os::current_thread_id();
   const std::size_t first = first_place(me);
   for (std::size_t i = 0; i < kReaders; ++i) {
-    std::atomic<os::ThreadId>& place = readers[(first + i) % kReaders];
+    const std::size_t place = (first + i) % kReaders;
     os::ThreadId nobody = 0;
-    if (place.load(std::memory_order_relaxed) != 0) continue;
-    if (place.compare_exchange_strong(nobody, me, std::memory_order_seq_cst)) {
+    if (readers[place].load(std::memory_order_relaxed) != 0) continue;
+    if (readers[place].compare_exchange_strong(nobody, me, std::memory_order_seq_cst)) {
       os::fault_point();
-      return true;
+      return place;
     }
   }
-  return false;
+  return kReaders;
+}
+
+void SharedMutexState::clear(std::size_t place) noexcept {
+  readers[place].store(0, std::memory_order_seq_cst);
+  os::fault_point();
+  departures.wake_all();
 }
 
 bool SharedMutexState::leave_place() noexcept {
   const os::ThreadId me = os::current_thread_id();
   const std::size_t first = first_place(me);
   for (std::size_t i = 0; i < kReaders; ++i) {
-    std::atomic<os::ThreadId>& place = readers[(first + i) % kReaders];
-    const os::ThreadId seen = place.load(std::memory_order_relaxed);
+    const std::size_t place = (first + i) % kReaders;
+    const os::ThreadId seen = readers[place].load(std::memory_order_relaxed);
     if ((seen & os::kThreadIdMask) != me) continue;
     if ((seen & kMore) != 0) {
-      place.store(seen - kOneMore, std::memory_order_relaxed);
-      return true;
+      readers[place].store(seen - kOneMore, std::memory_order_relaxed);
+    } else {
+      clear(place);
     }
-    place.store(0, std::memory_order_seq_cst);
-    os::fault_point();
-    departures.wake_all();
     return true;
   }
   return false;
@@ -78,12 +86,15 @@ Lock SharedMutexState::lock_inside() noexcept {
   return Lock::kTimedOut;
 }
 
-/// The way past an open gate. A writer that came in between waits for us, so we step back.
+/// The way past an open gate. A writer that came in between waits for us, so we step back: out of the place that was
+/// taken just now, for the writer may have passed by it already. One that this thread reads in must stay.
 bool SharedMutexState::enter() noexcept {
-  if (!gate.is_free() || !take_place()) return false;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!gate.is_free()) return false;
+  const std::size_t place = take_place();
+  if (place == kReaders) return false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with fence_before_readers
   if (gate.is_free()) return true;
-  static_cast<void>(leave_place());
+  clear(place);
   return false;
 }
 
@@ -109,6 +120,7 @@ Lock SharedMutexState::lock(const LockWord::Options& options, bool recover) noex
   through.manner = LockWord::Manner::kPasses;  // who dies before it may write leaves nothing half-written
   const Lock passed = gate.lock(through);
   if (!is_locked(passed) || (passed == Lock::kOwnerDied && !recover)) return passed;
+  fence_before_readers();
   if (reads(os::current_thread_id())) {
     static_cast<void>(gate.unlock());
     return Lock::kRelocked;
@@ -129,6 +141,7 @@ Lock SharedMutexState::lock(const LockWord::Options& options, bool recover) noex
 Lock SharedMutexState::try_lock(os::ThreadId* dead) noexcept {
   const Lock passed = gate.try_lock(LockWord::Manner::kPasses, dead);
   if (passed != Lock::kLocked) return passed;
+  fence_before_readers();
   if (!is_empty()) forget_the_dead();
   if (is_empty()) {
     gate.guard();
@@ -146,7 +159,8 @@ Lock SharedMutexState::lock_shared(const LockWord::Options& options) noexcept {
   const Lock passed = gate.lock(through);
   if (passed != Lock::kLocked) return passed;
   const Waited waited = departures.wait(
-      options.deadline, options.interruptible, [this] { return take_place(); }, [this] { forget_the_dead(); });
+      options.deadline, options.interruptible, [this] { return take_place() != kReaders; },
+      [this] { forget_the_dead(); });
   static_cast<void>(gate.unlock());
   return result_of(waited);
 }
@@ -156,10 +170,10 @@ Lock SharedMutexState::try_lock_shared(os::ThreadId* dead) noexcept {
   if (const Lock inside = lock_inside(); inside != Lock::kTimedOut) return inside;
   const Lock passed = gate.try_lock(LockWord::Manner::kPasses, dead);
   if (passed != Lock::kLocked) return passed;
-  bool taken = take_place();
+  bool taken = take_place() != kReaders;
   if (!taken) {
     forget_the_dead();
-    taken = take_place();
+    taken = take_place() != kReaders;
   }
   static_cast<void>(gate.unlock());
   return taken ? Lock::kLocked : Lock::kTimedOut;

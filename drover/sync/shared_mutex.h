@@ -21,7 +21,8 @@ namespace sync {
 ///
 /// A writer looks at the places one by one. So a reader never takes another place while a writer stands at the gate, or
 /// it could leave the one that is looked at last, and be seen in none: a lock inside a lock is counted then in the
-/// place that it has (tests/models/shared_mutex.pml).
+/// place that it has, and who steps back from the gate gives up the place that it has just taken, and no other
+/// (tests/models/shared_mutex.pml).
 ///
 ///     a place: os::ThreadId of the reader, 0: free; bits 22-31: locks of it beyond the first
 struct SharedMutexState {
@@ -46,7 +47,8 @@ struct SharedMutexState {
   static constexpr os::ThreadId kMore = ~os::kThreadIdMask;
 
   bool enter() noexcept;
-  bool take_place() noexcept;
+  std::size_t take_place() noexcept;  ///< which one; kReaders when there is none
+  void clear(std::size_t place) noexcept;
   bool leave_place() noexcept;
   Lock lock_inside() noexcept;
   bool reads(os::ThreadId thread) const noexcept;

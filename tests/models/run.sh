@@ -126,6 +126,7 @@ full shared_mutex.pml -DWRITERS=2 -DREADERS=2 -DDEATHS=2
 full shared_mutex.pml -DWRITERS=1 -DREADERS=3 -DPLACES=2
 fails shared_mutex.pml -DBUG_NEST_ELSEWHERE
 fails shared_mutex.pml -DBUG_NO_SECOND_LOOK
+fails shared_mutex.pml -DBUG_STEP_BACK_ANY
 fails shared_mutex.pml -DBUG_NO_FORGET
 fails shared_mutex.pml -DBUG_GUARDS_EARLY
 ok barrier.pml -DDEATHS=2 -DRESETS=2

@@ -4,6 +4,8 @@
  * locks a second time while it reads (NEST). The gate is a lock word (lock_word.pml), taken in one step here; sleeping and waking are left
  * out: who waits looks again, as it does after each slice.
  *
+ * A reader takes any free place and leaves any of its own: the code has an order in which it looks, which differs from thread to thread.
+ *
  * Checked: a living writer is inside alone; a writer that dies inside is reported to the next one at the gate, and nothing else is reported;
  * when nothing moves any more, all who live are through.
  */
@@ -140,7 +142,14 @@ again:
 		:: atomic { gate != 0 -> skip };
 			if
 			:: DIE
-			:: atomic { place[mine] = 0; goto slow }
+#ifdef BUG_STEP_BACK_ANY
+			:: atomic { place[0] == me -> place[0] = 0; goto slow }
+#if PLACES > 1
+			:: atomic { place[1] == me -> place[1] = 0; goto slow }
+#endif
+#else
+			:: atomic { place[mine] = 0; goto slow }    /* what it took just now, not one that it reads in */
+#endif
 			fi
 		fi;
 #endif
