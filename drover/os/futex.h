@@ -12,10 +12,11 @@ namespace drover::inline v1::os {
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-/// So long from now; durations beyond a hundred years, or infinite, mean no deadline.
+/// So long from now, and now for what is negative; durations beyond a hundred years, or infinite, mean no deadline.
 inline Deadline deadline_after(std::chrono::duration<double> duration) {
   constexpr std::chrono::duration<double> kForever(100.0 * 365 * 86400);
   if (!(duration < kForever)) return std::nullopt;
+  duration = std::max(duration, std::chrono::duration<double>::zero());
   return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "drover/base/log.h"
+#include "drover/os/file_limit.h"
 
 extern "C" {
 extern const std::byte drover_guardian_begin[];
@@ -42,6 +43,7 @@ Fd create_image() {
 
 void write_image(const Fd& file) {
   std::span<const std::byte> rest(drover_guardian_begin, drover_guardian_end);
+  check_file_limit(rest.size());
   while (!rest.empty()) rest = rest.subspan(file.write_some(rest).value_or(0));
 }
 

@@ -27,6 +27,7 @@ int groups[kMostGroups];
 int group_count = 0;
 const NameTable* table = nullptr;
 int watch = -1;  ///< inotify of the folder
+bool has_names = false;
 
 #if defined(__x86_64__)
 long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
@@ -149,17 +150,30 @@ void read_events() {
   if (count != 0) restore_some(hashes, count);
 }
 
-void begin_watch() {
-  if (watch >= 0) return;
-  watch = static_cast<int>(call(__NR_inotify_init1, IN_CLOEXEC | IN_NONBLOCK));
-  if (watch < 0) return;
-  call(__NR_inotify_add_watch, watch, address(kFolder), IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR);
+void close_watch() {
+  if (watch >= 0) call(__NR_close, watch);
+  watch = -1;
+}
+
+/// Without a watch, because the user's instances or watches of inotify are used up, it is called every 100 ms.
+void keep_names() {
+  if (watch < 0) {
+    watch = static_cast<int>(call(__NR_inotify_init1, IN_CLOEXEC | IN_NONBLOCK));
+    if (watch >= 0 && call(__NR_inotify_add_watch, watch, address(kFolder), IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR) < 0)
+      close_watch();
+  }
   restore_all();  // what happened before
 }
 
-void end_watch() {
-  if (watch >= 0) call(__NR_close, watch);
-  watch = -1;
+void begin_names() {
+  if (has_names) return;
+  has_names = true;
+  keep_names();
+}
+
+void end_names() {
+  has_names = false;
+  close_watch();
 }
 
 // Groups.
@@ -171,8 +185,8 @@ void forget(int group) {
 }
 
 void obey(int message) {
-  if (message == kNamesBegin) return begin_watch();
-  if (message == kNamesEnd) return end_watch();
+  if (message == kNamesBegin) return begin_names();
+  if (message == kNamesEnd) return end_names();
   if (message < 0) return forget(-message);
   if (group_count < kMostGroups) groups[group_count++] = message;
 }
@@ -190,7 +204,7 @@ void kill_groups() {
 }
 
 [[noreturn]] void end() {
-  end_watch();
+  end_names();
   remove_names();
   call(__NR_exit_group, 0);
   __builtin_unreachable();
@@ -208,7 +222,9 @@ struct Timeout {
   bool listening = true;
   while (waits[0].revents == 0) {
     waits[2].fd = watch;
-    call(__NR_ppoll, address(waits), 3, 0, 0, 0);
+    const bool blind = has_names && watch < 0;
+    const Timeout look_again = {0, 100'000'000};
+    if (call(__NR_ppoll, address(waits), 3, blind ? address(&look_again) : 0, 0, 0) == 0 && blind) keep_names();
     if (waits[2].revents != 0 && watch >= 0) read_events();
     if (listening && waits[1].revents != 0) listening = read_message();
     if (!listening && waits[0].revents == 0) {

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "drover/os/fault_point.h"
+#include "drover/os/file_limit.h"
 #include "drover/os/reservation.h"
 
 namespace drover::inline v1::os {
@@ -35,6 +36,7 @@ std::uint64_t MemoryFile::size() const {
 void MemoryFile::grow_to(std::uint64_t end) const {
   fault_point();
   if (size() >= end) return;
+  check_file_limit(end);
   // A concurrent grower may have gone further; the seal turns our shrinking into EPERM, which then means success.
   if (::ftruncate(fd_.get(), static_cast<off_t>(end)) < 0 && errno != EPERM) throw_errno("ftruncate");
 }
@@ -50,6 +52,7 @@ void MemoryFile::discard(std::uint64_t offset, std::uint64_t length) const noexc
 }
 
 void MemoryFile::write_at(std::uint64_t offset, std::span<const std::byte> data) const {
+  check_file_limit(offset + data.size());
   while (!data.empty()) {
     fault_point();
     const ssize_t n = ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset));

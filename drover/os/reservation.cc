@@ -2,6 +2,7 @@
 #include "drover/os/reservation.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include <string>
 
 #include "drover/base/errors.h"
+#include "drover/os/file_limit.h"
+#include "drover/os/mapping.h"
 #include "drover/os/memory.h"
 
 namespace drover::inline v1::os {
@@ -53,6 +56,17 @@ bool has_room(const Fd& file, std::uint64_t length) {
   return length <= available;
 }
 
+/// Bytes of the range that have memory already, or fewer: it may be that all holes are in the range.
+std::uint64_t memory_within(const Fd& file, std::uint64_t length) noexcept {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return 0;
+  constexpr std::uint64_t kBlock = 512;  // whatever the file system's own is
+  const std::uint64_t taken = static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+  const std::uint64_t size = round_to_page(static_cast<std::uint64_t>(status.st_size)), range = round_to_page(length);
+  const std::uint64_t outside = size > range ? size - range : 0;
+  return std::min(length, taken > outside ? taken - outside : 0);
+}
+
 /// False when there is no memory after all.
 bool allocate(const Fd& file, std::uint64_t offset, std::uint64_t length) {
   while (length > 0) {
@@ -72,7 +86,10 @@ bool allocate(const Fd& file, std::uint64_t offset, std::uint64_t length) {
 }  // namespace
 
 void reserve_memory(const Fd& file, std::uint64_t offset, std::uint64_t length) {
-  if (has_room(file, length) && allocate(file, offset, length)) return;
+  check_file_limit(offset + length);
+  // What other programs have made, and filled, needs nothing more.
+  const bool room_for_it = has_room(file, length) || has_room(file, length - memory_within(file, length));
+  if (room_for_it && allocate(file, offset, length)) return;
   const Room room = room_for(file);
   throw OutOfMemory("not enough memory for " + std::to_string(length) + " bytes of shared memory: " +
                     std::to_string(room.bytes) + " bytes are available to this process" + room.of);

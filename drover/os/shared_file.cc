@@ -15,6 +15,7 @@
 
 #include "drover/base/errors.h"
 #include "drover/os/fault_point.h"
+#include "drover/os/file_limit.h"
 #include "drover/os/guardian_protocol.h"
 #include "drover/os/reservation.h"
 #include "drover/os/terminal.h"
@@ -99,6 +100,7 @@ Fd create_shared_file(std::uint64_t size) {
   if (!file.valid()) throw_errno(std::string("open O_TMPFILE in ") + guardian::kFolder);
   fault_point();
   if (::fchmod(file.get(), 0600) < 0) throw_errno("fchmod of a block");  // whatever the umask
+  check_file_limit(size);
   if (::ftruncate(file.get(), static_cast<off_t>(size)) < 0) throw_errno("ftruncate of a block");
   reserve_memory(file, 0, size);
   fault_point();

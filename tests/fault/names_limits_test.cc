@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a small /dev/shm does to blocks: a mount namespace with a tmpfs of 64 MB there.
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <csignal>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "harness/deadline.h"
 #include "harness/subprocess.h"
 
 namespace drover_test {
@@ -32,6 +39,60 @@ TEST(SmallFolder, IsFilledToItsEndAndNotBeyond) {
   const Outcome outcome = run_with_small_folder("fill");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "full\nall written\nroom again\n");
+}
+
+TEST(SmallFolder, MemoryThatIsThereAlreadyNeedsNoRoom) {
+  if (!can_mount()) GTEST_SKIP() << "this user cannot mount a tmpfs in a namespace of its own";
+  const Outcome outcome = run_with_small_folder("attach-filled");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "attached\nno room\n");
+}
+
+TEST(LimitOfFileSize, IsAnErrorAndNoSignal) {
+  const Outcome outcome =
+      run({.program = "/bin/sh",
+           .arguments = {"-c", "ulimit -f 20; exec \"$0\" file-too-large limits", DROVER_NAMES_SCENARIO}});
+  EXPECT_EQ(outcome.signal, 0);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "refused\nrefused\nrefused\nrefused\nrefused\nmade\n");
+}
+
+/// All inotify instances that this user may have; fewer when this process has too few descriptors.
+class NoInotify {
+ public:
+  NoInotify() {
+    for (int fd = 0; (fd = inotify_init1(IN_CLOEXEC)) >= 0;) instances_.push_back(fd);
+    used_up_ = errno == EMFILE && instances_.size() < 900;  // of 1024 descriptors
+  }
+  ~NoInotify() {
+    for (const int fd : instances_) close(fd);
+  }
+  NoInotify(const NoInotify&) = delete;
+  NoInotify& operator=(const NoInotify&) = delete;
+  bool used_up() const noexcept { return used_up_; }
+
+ private:
+  std::vector<int> instances_;
+  bool used_up_ = false;
+};
+
+/// As Python's resource tracker does.
+TEST(Names, ComeBackAlsoWhereThereIsNoInotify) {
+  std::optional<NoInotify> none(std::in_place);
+  if (!none->used_up()) GTEST_SKIP() << "there are more inotify instances than descriptors";
+  const std::string path = "/dev/shm/names-limits";
+  Subprocess owner({.program = DROVER_NAMES_SCENARIO, .arguments = {"hold", "names-limits"}});
+  ASSERT_TRUE(owner.wait_for_output("made"));
+  const auto comes_back = [&path] {
+    return unlink(path.c_str()) == 0 &&
+           eventually(std::chrono::seconds(5), [&] { return access(path.c_str(), F_OK) == 0; });
+  };
+  EXPECT_TRUE(comes_back());
+  none.reset();  // now it may watch
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(comes_back());
+  owner.send(SIGKILL);
+  static_cast<void>(owner.finish());
+  EXPECT_TRUE(eventually(std::chrono::seconds(5), [&] { return access(path.c_str(), F_OK) != 0; }));
 }
 
 TEST(TruncatedBlock, PassesTheSignalOnToTheHandlerThatWasThereBefore) {

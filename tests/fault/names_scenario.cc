@@ -4,19 +4,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "drover/base/errors.h"
 #include "drover/base/log.h"
 #include "drover/os/fault_point.h"
+#include "drover/os/memory_file.h"
 #include "drover/shm/block.h"
 #include "drover/sync/mutex.h"
 
@@ -167,6 +171,44 @@ void fill(const std::string& name) {
   say("room again");
 }
 
+/// Memory that something else has made and filled, opened for writing: there is no room for as much again.
+void attach_filled(const std::string& name) {
+  constexpr std::uint64_t kSize = 40 << 20;
+  const std::string path = "/dev/shm/" + name;
+  std::ofstream(path) << std::string(kSize, 'x');
+  const auto block = Block::open_raw(name, kSize, Access::kReadWrite);
+  std::memset(block->data(), 'y', kSize);
+  say("attached");
+  const std::string sparse = name + "-sparse";
+  std::ofstream("/dev/shm/" + sparse) << 'x';
+  if (truncate(("/dev/shm/" + sparse).c_str(), kSize) != 0) std::abort();
+  try {
+    static_cast<void>(Block::open_raw(sparse, kSize, Access::kReadWrite));
+  } catch (const drover::OutOfMemory&) {
+    say("no room");
+  }
+}
+
+/// Under `ulimit -f`: each of these makes a file in memory.
+void file_too_large(const std::string& name) {
+  const auto refused = [](const auto& call) {
+    try {
+      static_cast<void>(call());
+      say("made");
+    } catch (const std::system_error& error) {
+      say(error.code().value() == EFBIG && std::strstr(error.what(), "ulimit -f") != nullptr ? "refused"
+                                                                                             : error.what());
+    }
+  };
+  refused([&] { return make_large(name, 10'000); });
+  refused([] { return Block::create(std::uint64_t{100'000}, "unnamed"); });
+  refused([] { return Block::create(std::uint64_t{100}, "small"); });
+  const auto file = drover::os::MemoryFile::create("test");
+  refused([&] { return file.grow_to(1 << 20), 0; });
+  refused([&] { return file.write_at(0, std::vector<std::byte>(1 << 20)), 0; });
+  refused([&] { return file.write_at(0, std::vector<std::byte>(100)), 0; });
+}
+
 /// With a handler for SIGBUS that was there before the first block.
 void touch_truncated(const std::string& name) {
   struct sigaction action {};
@@ -199,6 +241,8 @@ const std::map<std::string, void (*)(const std::string&)> kPrograms = {
     {"too-large", refuse_too_large},
     {"fill", fill},
     {"truncated", touch_truncated},
+    {"attach-filled", attach_filled},
+    {"file-too-large", file_too_large},
 };
 
 }  // namespace
