@@ -93,6 +93,33 @@ void report_mean(const std::string& name, std::int64_t process, std::int64_t fro
   release.wait();  // so that the memory of all can be looked at while all have the matrix
 }
 
+/// Throws when one of them has failed: nobody shall wait for what it would have said.
+void check_alive(const std::vector<Process>& processes) {
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const auto status = processes[i].exit_status();
+    if (!status || status->success()) continue;
+    throw Error(fmt::format("process {} (pid {}) {} before all was done", i, processes[i].pid(), status->describe()));
+  }
+}
+
+/// The answer of each, in the order of the processes.
+std::vector<Found> collect(Queue<Answer>& answers, const std::vector<Process>& processes) {
+  constexpr std::chrono::milliseconds kLookAfter(50);
+  std::vector<Found> found(processes.size());
+  for (std::size_t missing = processes.size(); missing > 0;) {
+    try {
+      if (const std::optional<Answer> answer = answers.pop_for(kLookAfter)) {
+        found.at(static_cast<std::size_t>(answer->process)) = answer->found;
+        --missing;
+        continue;
+      }
+    } catch (const OwnerDied&) {  // check_alive knows more of it
+    }
+    check_alive(processes);
+  }
+  return found;
+}
+
 /// The memory of this process, its workers and those processes, each shared page counted once.
 std::optional<double> pss_mib(Pool& pool, const std::vector<Process>& processes) {
   std::vector<int> pids = {os::current_pid()};
@@ -117,12 +144,7 @@ void let_processes_report(const Options& options, Pool& pool, const SharedArray<
     processes.push_back(
         spawn<report_mean>(matrix.name(), i, first_row(options, i), first_row(options, i + 1), answers, release));
   }
-  outcome.found.resize(processes.size());
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    const std::optional<Answer> answer = answers.pop();
-    if (!answer) throw Error("the queue was closed");
-    outcome.found.at(static_cast<std::size_t>(answer->process)) = answer->found;
-  }
+  outcome.found = collect(answers, processes);
   outcome.reports_s = seconds_since(start);
   start = Clock::now();
   outcome.pss_mib = pss_mib(pool, processes);
@@ -136,7 +158,10 @@ void let_processes_report(const Options& options, Pool& pool, const SharedArray<
     outcome.largest_error = std::max(outcome.largest_error, std::isnan(error) ? HUGE_VAL : error);
   }
   outcome.check_s = seconds_since(start);
-  for (Process& process : processes) process.join();
+  for (Process& process : processes) {
+    process.join();
+    check_alive(processes);
+  }
 }
 
 Outcome run_job(const Options& options) {

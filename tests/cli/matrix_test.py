@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """usage: matrix_test.py PATH_OF_DROVER: what `drover demo matrix` says, and what it leaves."""
+import contextlib
 import json
 import os
 import pathlib
+import re
+import signal
+import subprocess
 import unittest
+import uuid
 
 import driver
 
@@ -13,6 +18,24 @@ SMALL = ["--rows", "1001", "--cols", "700", "--processes", "3"]
 
 def demo(*args):
     return driver.run("demo", "matrix", *args)
+
+
+def reporter(program, number):
+    """The pid of one of the processes that the program has spawned, in their order; None before it is there."""
+    children = []
+    for task in pathlib.Path(f"/proc/{program.pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            children += [(int(pid), entry(pid)) for pid in task.read_text().split()]
+    children = [child for child in children if child[1]]
+    spawned = [pid for pid, function in children if function != children[0][1]]  # a worker is the first
+    return spawned[number] if len(spawned) > number else None
+
+
+def entry(pid):
+    """Which function of the program a process was started for, from its environment; None for the guardian."""
+    with contextlib.suppress(OSError):
+        found = re.search(rb"DROVER_CHILD=(\d+)", pathlib.Path(f"/proc/{pid}/environ").read_bytes())
+        return found and found[1]
 
 
 class Matrix(unittest.TestCase):
@@ -39,6 +62,27 @@ class Matrix(unittest.TestCase):
         self.assertGreater(report["pss_mib"], 5)
         again = json.loads(demo(*SMALL, "--json").stdout)
         self.assertEqual(report["means"], again["means"])
+
+    def test_memory_is_that_of_one_matrix(self):
+        size = ["--rows", "4000", "--cols", "4000", "--processes", "4"]  # 122 MiB
+        report = json.loads(demo(*size, "--json").stdout)
+        matrix = 4000 * 4000 * 8 / 2**20
+        self.assertGreater(report["pss_mib"], matrix)
+        self.assertLess(report["pss_mib"], 2 * matrix, "somebody has a copy")
+
+    def test_a_process_that_is_killed_is_an_error(self):
+        mark = "DROVER_CLI_TEST=" + uuid.uuid4().hex
+        for victim in (0, 2):
+            command = [driver.program, "demo", "matrix", "--rows", "2000", "--cols", "2000", "--processes", "4"]
+            key, value = mark.split("=")
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, env={**os.environ, key: value}) as program:
+                pid = driver.wait_for(lambda: reporter(program, victim))
+                os.kill(pid, signal.SIGKILL)
+                out, err = program.communicate(timeout=driver.LIMIT)
+                self.assertEqual((program.returncode, out), (1, ""), err)
+                self.assertRegex(err, r"^drover: process \d \(pid %d\) was killed by SIGKILL" % pid)
+            self.assertEqual(driver.wait_for(lambda: not driver.marked_processes(mark)), True)
 
     def test_bad_input_is_an_error_with_a_reason(self):
         for args, code, text in (

@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -48,6 +49,15 @@ class Owner:
         os.kill(guardian, signal.SIGKILL)
         self.process.kill()
         self.process.wait()
+
+
+def checksum(facts):
+    """As docs/segment_format.md has it."""
+    value = 14_695_981_039_346_656_037
+    for (word,) in struct.iter_unpack("<Q", facts):
+        value = (value ^ word) * 1_099_511_628_211 % 2**64
+        value ^= value >> 32
+    return value
 
 
 def tell(*args):
@@ -144,6 +154,21 @@ class Status(unittest.TestCase):
         finally:
             for path in others:
                 path.unlink(missing_ok=True)
+
+    def test_a_number_that_another_process_has_now_is_no_owner(self):
+        path = folder / self.name
+        with Owner(self.name) as owner:
+            owner.kill_both()
+            data = bytearray(path.read_bytes())
+            facts = len(data) - 4096  # docs/segment_format.md
+            struct.pack_into("<i", data, facts + 32, os.getpid())  # alive, but started at another time
+            struct.pack_into("<Q", data, facts + 504, checksum(data[facts:facts + 504]))
+            path.write_bytes(data)
+            [block] = mine(tell()["blocks"])
+            self.assertEqual((block["owner"]["pid"], block["owner"]["state"]), (os.getpid(), "gone"))
+            [removed] = mine(tell("--clean")["removed"])
+            self.assertEqual(removed["name"], self.name)
+            self.assertFalse(path.exists())
 
     def test_says_in_text_what_it_removed(self):
         with Owner(self.name) as owner:
