@@ -69,6 +69,14 @@ class ArrayView {
       ArrayView(const ArrayView<U, Rank>& other)
       : ArrayView(other.element_data(), other.layout(), other.pin()) {}
 
+  ArrayView(const ArrayView&) = default;
+  ArrayView(ArrayView&& other) noexcept { swap(other); }  ///< the other one has no elements then
+  ArrayView& operator=(ArrayView other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~ArrayView() = default;
+
   static constexpr std::size_t rank() noexcept { return Rank; }
   const Shape<Rank>& extents() const noexcept { return layout_.shape; }
   std::size_t extent(std::size_t axis) const noexcept { return layout_.shape[axis]; }
@@ -167,6 +175,11 @@ class ArrayView {
   T* element_data() const noexcept { return data_; }
 
  private:
+  void swap(ArrayView& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(layout_, other.layout_);
+    std::swap(pin_, other.pin_);
+  }
   // Unsigned, as pointer arithmetic in loops is: this way g++ makes of a sum what it makes of one over a plain pointer.
   template <std::size_t... Axis, class... I>
   T& locate(std::index_sequence<Axis...>, I... index) const noexcept {

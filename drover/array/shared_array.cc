@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <typeinfo>
 
 #include "drover/base/errors.h"
 #include "drover/shm/npy_header.h"
 
 namespace drover::inline v1::detail {
 namespace {
-
-/// Enough for any number of processes that create and remove one name as fast as they can.
-constexpr int kAttempts = 1000;
 
 shm::NpyHeader header_of(const ElementType& type, std::span<const std::size_t> extents, Order order) {
   check_size(extents, type.size);
@@ -47,17 +43,6 @@ std::shared_ptr<shm::Block> checked(std::shared_ptr<shm::Block> block, const Ele
   return block;
 }
 
-/// Runs `find`; nullptr when it says that the name is taken, or that there is none.
-template <class Find>
-std::shared_ptr<shm::Block> unless_refused(const Find& find) {
-  try {
-    return find();
-  } catch (const Error& error) {
-    if (typeid(error) != typeid(Error)) throw;  // something else is wrong: with the name, the memory, what is there
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<shm::Block> create_block(std::string_view name, const ElementType& type,
@@ -79,14 +64,9 @@ std::shared_ptr<shm::Block> open_or_create_block(std::string_view name, const El
                                                  std::span<const std::size_t> extents, Order order,
                                                  std::string_view label) {
   const shm::NpyHeader header = header_of(type, extents, order);
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (auto block = unless_refused([&] { return shm::Block::open(name, shm::Access::kReadWrite); })) {
-      if (block->header() != header) refuse(*block, text_of(header));
-      return block;
-    }
-    if (auto block = unless_refused([&] { return shm::Block::create(name, header, label); })) return block;
-  }
-  return shm::Block::create(name, header, label);  // the name comes and goes: says so by its own error
+  auto block = shm::Block::open_or_create(name, header, label);
+  if (block->header() != header) refuse(*block, text_of(header));
+  return block;
 }
 
 std::shared_ptr<shm::Block> open_npy_block(const std::string& path, const ElementType& type, std::size_t rank,

@@ -115,7 +115,20 @@ std::list<std::shared_ptr<Block>> take_received(std::size_t most) {
 std::shared_ptr<Block> Block::create(std::string_view name, const NpyHeader& header, std::string_view label,
                                      const Fill& fill) {
   release_received();
-  return create_named_block(name, header, label, fill);
+  if (std::shared_ptr<Block> block = create_named_block(name, header, label, fill)) return block;
+  throw_taken(std::string(name));
+}
+
+std::shared_ptr<Block> Block::open_or_create(std::string_view name, const NpyHeader& header, std::string_view label,
+                                             const Fill& fill) {
+  constexpr int kAttempts = 1000;  // enough for any number of processes that make and remove one name all the time
+  os::check_shared_name(name);
+  release_received();
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (std::shared_ptr<Block> block = open_named_block(std::string(name), Access::kReadWrite)) return block;
+    if (std::shared_ptr<Block> block = create_named_block(name, header, label, fill)) return block;
+  }
+  throw_taken(std::string(name));
 }
 
 std::shared_ptr<Block> Block::create(std::uint64_t size, std::string_view label) {

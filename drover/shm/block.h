@@ -42,6 +42,11 @@ class Block {
   static std::shared_ptr<Block> create(std::string_view name, const NpyHeader& header, std::string_view label,
                                        const Fill& fill = {});
 
+  /// The block that has the name, whatever it is, writable; a new one when there is none. Of several callers at once,
+  /// one makes it. Throws as create and open.
+  static std::shared_ptr<Block> open_or_create(std::string_view name, const NpyHeader& header, std::string_view label,
+                                               const Fill& fill = {});
+
   /// Without a name. Zero-filled. Up to 64 KiB: part of a slab that is shared with others, aligned to 64 bytes; else
   /// page-aligned.
   static std::shared_ptr<Block> create(std::uint64_t size, std::string_view label);

@@ -71,7 +71,7 @@ const NpyHeader& BlockBase::header() const {
 
 bool BlockBase::describes_the_same(const BlockBase& other) const {
   const NpyHeader *const mine = npy_header(), *const theirs = other.npy_header();
-  if (size_ != other.size_ || (mine == nullptr) != (theirs == nullptr)) return false;
+  if (size_ != other.size_ || (mine == nullptr) != (theirs == nullptr) || name() != other.name()) return false;
   return mine == nullptr || *mine == *theirs;
 }
 

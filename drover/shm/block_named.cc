@@ -26,25 +26,33 @@ constexpr std::uint64_t kLargestData = std::uint64_t{1} << 62U;
 std::uint64_t page_offset(std::uint64_t data_size) { return kDataOffset + os::round_to_page(data_size); }
 std::uint64_t file_size(std::uint64_t data_size) { return page_offset(data_size) + sizeof(BlockPage); }
 
+/// The name of a file that this process has made: shared by its blocks of that file, and gone with the last of them.
+struct OwnedName {
+  std::mutex mutex;
+  std::optional<os::GuardedName> guarded;  ///< protected by mutex; none in a process that has only opened the file
+};
+
 class NamedBlock final : public BlockBase {
  public:
-  NamedBlock(const BlockKey& key, os::Mapping mapping, std::string name, NpyHeader header, std::uint64_t size)
+  NamedBlock(const BlockKey& key, os::Mapping mapping, std::string name, NpyHeader header, std::uint64_t size,
+             std::shared_ptr<OwnedName> owned)
       : BlockBase(key, mapping.data() + kDataOffset, size),
         mapping_(std::move(mapping)),
         guard_({mapping_.data(), mapping_.size()}, os::shared_path(name)),
         name_(std::move(name)),
-        header_(std::move(header)) {}
+        header_(std::move(header)),
+        owned_(std::move(owned)) {}
 
   const std::string& name() const noexcept override { return name_; }
   std::string path() const override { return os::shared_path(name_); }
   const NpyHeader* npy_header() const noexcept override { return &header_; }
 
   void unlink() override {
-    const std::scoped_lock lock(unlinking_);
-    if (!owned_ || !owned_->owned()) {
+    const std::scoped_lock lock(owned_->mutex);
+    if (!owned_->guarded || !owned_->guarded->owned()) {
       throw InvalidArgument(path() + " was made by another process: only that one can remove the name");
     }
-    owned_->remove();
+    owned_->guarded->remove();
   }
 
   BlockHandle handle(bool counted) const override {
@@ -65,18 +73,26 @@ class NamedBlock final : public BlockBase {
   }
 
   void own(os::GuardedName name) {
-    const std::scoped_lock lock(unlinking_);
-    owned_.emplace(std::move(name));
+    const std::scoped_lock lock(owned_->mutex);
+    owned_->guarded.emplace(std::move(name));
   }
+  const std::shared_ptr<OwnedName>& owned() const noexcept { return owned_; }
 
  private:
   os::Mapping mapping_;
   os::BusGuard guard_;
   std::string name_;
   NpyHeader header_;
-  std::mutex unlinking_;
-  std::optional<os::GuardedName> owned_;  ///< first to go: the name before the memory
+  std::shared_ptr<OwnedName> owned_;  ///< first to go: the name before the memory
 };
+
+/// What this process has of the file with other access, as far as its name is concerned. One that is on its way out
+/// takes the name with it.
+std::shared_ptr<OwnedName> owned_name_of(BlockKey key, const std::string& name) {
+  key.access = key.access == Access::kReadOnly ? Access::kReadWrite : Access::kReadOnly;
+  const auto other = std::dynamic_pointer_cast<NamedBlock>(find_block(key));
+  return other && other->name() == name ? other->owned() : std::make_shared<OwnedName>();
+}
 
 std::string process_name(int pid) {
   std::string name = os::read_small_file("/proc/" + std::to_string(pid) + "/comm").value_or("");
@@ -103,10 +119,6 @@ std::string describe_owner(const std::string& name) {
   }
 }
 
-[[noreturn]] void throw_taken(const std::string& name) {
-  throw Error("the name of the block is taken: " + os::shared_path(name) + " exists, and " + describe_owner(name));
-}
-
 os::Fd create_file(const std::string& name, std::uint64_t data_size) {
   try {
     return os::create_shared_file(file_size(data_size));
@@ -125,6 +137,10 @@ bool exists(const std::string& name) {
 
 }  // namespace
 
+void throw_taken(const std::string& name) {
+  throw Error("the name of the block is taken: " + os::shared_path(name) + " exists, and " + describe_owner(name));
+}
+
 std::shared_ptr<BlockBase> create_named_block(std::string_view wanted, const NpyHeader& given, std::string_view label,
                                               const Block::Fill& fill) {
   os::check_shared_name(wanted);
@@ -134,7 +150,7 @@ std::shared_ptr<BlockBase> create_named_block(std::string_view wanted, const Npy
   const std::uint64_t size = header.data_size();
   if (size > kLargestData) throw InvalidArgument("a block of " + std::to_string(size) + " bytes is too large");
   const std::vector<std::byte> header_page = format_npy_header(header);
-  if (exists(name)) throw_taken(name);  // before memory is taken; what decides is the link below
+  if (exists(name)) return nullptr;  // before memory is taken; what decides is the link below
 
   const os::Fd file = create_file(name, size);
   os::Mapping mapping(file, 0, file_size(size), true);
@@ -144,10 +160,11 @@ std::shared_ptr<BlockBase> create_named_block(std::string_view wanted, const Npy
   if (fill) fill({mapping.data() + kDataOffset, size});
   os::fault_point();
   const BlockKey key{os::file_status(file).id, kDataOffset, Access::kReadWrite};
-  auto block = std::make_shared<NamedBlock>(key, std::move(mapping), name, std::move(header), size);
+  auto block = std::make_shared<NamedBlock>(key, std::move(mapping), name, std::move(header), size,
+                                            std::make_shared<OwnedName>());
   register_block(block);  // before there is a name: a thread that opens it must find this block, which owns the name
   std::optional<os::GuardedName> owned = os::GuardedName::create(file, name);
-  if (!owned) throw_taken(name);
+  if (!owned) return nullptr;
   block->own(std::move(*owned));
   return block;
 }
@@ -187,12 +204,13 @@ std::shared_ptr<BlockBase> open_named_block(const std::string& name, Access acce
   if (!file) return nullptr;
   os::fault_point();
   const BlockKey key{os::file_status(*file).id, kDataOffset, access};
-  if (std::shared_ptr<BlockBase> known = find_block(key)) return known;
+  if (std::shared_ptr<BlockBase> known = find_block(key); known && known->name() == name) return known;
   NamedFileContents contents = read_named_file(*file, os::shared_path(name));
   const std::uint64_t size = contents.facts.data_size;
   os::Mapping mapping(*file, 0, file_size(size), writable(access));
   os::fault_point();
-  return register_block(std::make_shared<NamedBlock>(key, std::move(mapping), name, std::move(contents.header), size));
+  return register_block(std::make_shared<NamedBlock>(key, std::move(mapping), name, std::move(contents.header), size,
+                                                     owned_name_of(key, name)));
 }
 
 }  // namespace drover::inline v1::shm

@@ -11,8 +11,11 @@
 /// Blocks that are files: named ones, raw ones, .npy files. Private to block*.cc and to what lists blocks.
 namespace drover::inline v1::shm {
 
+/// Null when the name is taken.
 std::shared_ptr<BlockBase> create_named_block(std::string_view name, const NpyHeader& header, std::string_view label,
                                               const Block::Fill& fill);
+/// Says whose it is.
+[[noreturn]] void throw_taken(const std::string& name);
 /// Null when there is no such name.
 std::shared_ptr<BlockBase> open_named_block(const std::string& name, Access access);
 std::shared_ptr<BlockBase> open_raw_block(const std::string& name, std::uint64_t size, Access access);

@@ -119,6 +119,59 @@ TEST(SharedArray, CanBeOpenedForReadingOnly) {
   EXPECT_EQ(narrowed(2, 2), 4.0);
 }
 
+TEST(SharedArray, AnyHandleOfTheProcessThatMadeItHasTheName) {
+  const std::string name = unique_name();
+  auto array = Matrix::create(name, {3, 4});
+  auto view = SharedArray<const double, 2>::open(name);
+  array = Matrix();
+  EXPECT_TRUE(std::filesystem::exists(view.path())) << "a handle is left";
+  array = Matrix::open(name);
+  view = SharedArray<const double, 2>();
+  EXPECT_TRUE(std::filesystem::exists(array.path()));
+  view = SharedArray<const double, 2>::open(name);
+  view.unlink();
+  EXPECT_FALSE(std::filesystem::exists(array.path()));
+  EXPECT_NO_THROW(array.unlink()) << "removed before";
+}
+
+TEST(SharedArray, LosesItsNameWithTheLastOfSeveralHandles) {
+  const std::string name = unique_name();
+  auto array = Matrix::create(name, {3, 4});
+  const std::string path = array.path();
+  {
+    const auto view = SharedArray<const double, 2>::open(name);
+    array = Matrix();
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(SharedArray, HasItsNameAlsoWhenTheFileWasOpenedByItsPathBefore) {
+  const std::string name = unique_name();
+  const auto array = Matrix::create(name, {3, 4});
+  const auto by_path = SharedArray<const double, 2>::from_npy(array.path());
+  const auto by_name = SharedArray<const double, 2>::open(name);
+  EXPECT_EQ(by_name.name(), name);
+  EXPECT_EQ(by_name.path(), array.path());
+  EXPECT_NO_THROW(by_name.unlink());
+}
+
+TEST(SharedArray, HasNoElementsWhenItWasMovedFrom) {
+  auto array = Matrix::create({3, 4});
+  auto view = array.rows(0, 2);
+  const Matrix moved = std::move(array);
+  EXPECT_EQ(moved.size(), 12u);
+  EXPECT_TRUE(array.empty());  // NOLINT(bugprone-use-after-move): it is what is tested
+  EXPECT_EQ(array.element_data(), nullptr);
+  EXPECT_EQ(array.name(), "");
+  EXPECT_EQ(array.begin(), array.end());
+  ArrayView<double, 2> other;
+  other = std::move(view);
+  EXPECT_EQ(other.size(), 8u);
+  EXPECT_TRUE(view.empty());  // NOLINT(bugprone-use-after-move): likewise
+  array = moved;
+  EXPECT_EQ(array.size(), 12u);
+}
+
 TEST(SharedArray, SaysBothSidesWhenItIsOpenedAsSomethingElse) {
   const std::string name = unique_name();
   const auto array = SharedArray<float, 2>::create(name, {10, 20});
