@@ -156,7 +156,7 @@ BarrierState& Membership::state() const noexcept {
 
 namespace {
 
-std::shared_ptr<shm::Block> make(std::optional<std::string_view> name, Count parties) {
+std::shared_ptr<shm::Block> make(const sync::Naming& name, Count parties) {
   const std::size_t number = parties;
   if (number == 0 || number > sync::BarrierState::kMostParties) {
     throw InvalidArgument("a barrier needs between 1 and " + std::to_string(sync::BarrierState::kMostParties) +
@@ -181,7 +181,7 @@ Barrier Barrier::open(std::string_view name) {
 }
 
 Barrier Barrier::open_or_create(std::string_view name, Count parties) {
-  return sync::open_or_create_block([&] { return create(name, parties); }, [&] { return open(name); });
+  return adopt(make({name, sync::Naming::kOrOpen}, parties));
 }
 
 bool Barrier::arrive(const os::Deadline& deadline) {

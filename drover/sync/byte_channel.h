@@ -39,10 +39,12 @@ class Bell {
     static_cast<void>(announce());
     ring_slowly(kAll);
   }
-  /// Whoever has slept, when it leaves; `more`: there is something to do for another sleeper.
-  void pass_on(bool more) noexcept {
+  /// Whoever has slept, when it leaves; `more()`: there is something to do for another sleeper. Asked when the sign is
+  /// back: what is published after that rings by itself.
+  template <class More>
+  void pass_on(const More& more) noexcept {
     static_cast<void>(announce());
-    if (more) ring();
+    if (more()) ring();
   }
 
  private:
@@ -108,8 +110,8 @@ struct Patience {
   bool sleeps = true;  ///< else it waits only for the lock
   os::Deadline deadline = {};
   /// Asked when a slice of waiting is over: whether nobody is left who could end the wait. Must not throw.
-  bool (*deserted)(const void* context, std::uint64_t began) = nullptr;
-  const void* context = nullptr;
+  bool (*deserted)(void* context, std::uint64_t began) = nullptr;
+  void* context = nullptr;
   std::uint64_t began = 0;           ///< passed on to `deserted`
   std::chrono::nanoseconds spin{0};  ///< so long before it sleeps
 };
@@ -165,7 +167,11 @@ class ByteChannel {
     const std::uint32_t left = to_end(head.units);
     return units <= left ? units : left + units;
   }
-  bool plausible(Cursor head, Cursor tail) const noexcept { return head.units - tail.units <= units_; }
+  /// In the middle of a streamed record there may be units without items.
+  bool plausible(Cursor head, Cursor tail) const noexcept {
+    const std::uint32_t units = head.units - tail.units, items = head.items - tail.items;
+    return units <= units_ && items <= max_items_ && (units != 0 || items == 0);
+  }
   bool fits(Cursor head, Cursor tail, std::uint32_t units, std::uint32_t items) const noexcept {
     const std::uint32_t used = head.units - tail.units;
     return used <= units_ && with_pad(head, units) <= units_ - used && head.items - tail.items + items <= max_items_;

@@ -142,9 +142,9 @@ class ChannelRead {
     if (head_.units == tail_.units || !channel_.plausible(head_, tail_)) {
       head_ = channel_.head();
       header_.head_seen.store(head_.word(), std::memory_order_relaxed);
-      if (head_.units == tail_.units) return Look::kEmpty;
     }
-    return channel_.plausible(head_, tail_) ? parse() : Look::kDamaged;
+    if (!channel_.plausible(head_, tail_)) return Look::kDamaged;
+    return head_.units == tail_.units ? Look::kEmpty : parse();
   }
   Look parse() noexcept;
   /// A piece of a record whose consumer or producer has gone.

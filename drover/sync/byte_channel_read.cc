@@ -21,7 +21,7 @@ void ChannelRead::release() noexcept {
     if (ring_ && channel_.worth_a_ring(head_, tail_)) header_.freed.ring();
     ring_ = false;
   }
-  if (slept_) header_.filled.pass_on(channel_.size() != 0);
+  if (slept_) header_.filled.pass_on([this] { return channel_.size() != 0; });
   slept_ = false;
 }
 
@@ -70,7 +70,7 @@ ChannelResult ChannelRead::lock() noexcept {
     // The ring that woke this thread may have been meant for the holder of the lock, who sleeps in the middle of a
     // record: this thread cannot use it now.
     locked_ = is_locked(header_.consumers.try_lock());
-    if (!locked_) header_.filled.pass_on(true);
+    if (!locked_) header_.filled.pass_on([] { return true; });
     slept_ = locked_;
   }
   if (locked_) return ChannelResult::kDone;
@@ -120,7 +120,7 @@ ChannelResult ChannelRead::begin_slowly() noexcept {
 
 /// Until it looks as if there was a record, or something else is to be seen.
 ChannelResult ChannelRead::wait_for_record(Slices& slices) noexcept {
-  const auto worth_a_look = [this] { return channel_.head().units != channel_.tail().units || !channel_.open(); };
+  const auto worth_a_look = [this] { return channel_.head().word() != channel_.tail().word() || !channel_.open(); };
   // In a flow a look takes the line of `head` away from the producer: let some records gather first.
   const bool flow = channel_.reads_since_wait() >= kFlow && patience_.spin.count() != 0;
   for (int i = 0; flow && i < kGatherPauses; ++i) os::pause();

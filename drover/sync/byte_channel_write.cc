@@ -19,7 +19,7 @@ void ChannelWrite::release() noexcept {
     if (ring_) header_.filled.ring();
     ring_ = false;
   }
-  if (slept_) header_.freed.pass_on(channel_.worth_a_ring(channel_.head(), channel_.tail()));
+  if (slept_) header_.freed.pass_on([this] { return channel_.worth_a_ring(channel_.head(), channel_.tail()); });
   slept_ = false;
 }
 
@@ -43,7 +43,7 @@ ChannelResult ChannelWrite::lock() noexcept {
     // The ring that woke this thread may have been meant for the holder of the lock, who sleeps in the middle of a
     // record: this thread cannot use it now.
     locked_ = is_locked(header_.producers.try_lock());
-    if (!locked_) header_.freed.pass_on(true);
+    if (!locked_) header_.freed.pass_on([] { return true; });
     slept_ = locked_;
   }
   if (locked_) return ChannelResult::kDone;

@@ -104,7 +104,7 @@ class Pipe {
  private:
   explicit Pipe(std::shared_ptr<sync::QueueCore> core) noexcept : core_(std::move(core)) {}
 
-  static std::shared_ptr<shm::Block> make(std::optional<std::string_view> name, const PipeOptions& options) {
+  static std::shared_ptr<shm::Block> make(const sync::Naming& name, const PipeOptions& options) {
     return sync::make_queue_block(name, {.type = type(),
                                          .channels = 2,
                                          .items = options.capacity,

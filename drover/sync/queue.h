@@ -61,7 +61,7 @@ class Queue {
   static Queue open(std::string_view name) { return adopt(sync::open_block(name, sync::queue_kind(type()))); }
   /// The options count only when it is created.
   static Queue open_or_create(std::string_view name, const QueueOptions& options = {}) {
-    return sync::open_or_create_block([&] { return create(name, options); }, [&] { return open(name); });
+    return adopt(make({name, sync::Naming::kOrOpen}, options));
   }
   static Queue open_or_create(std::string_view name, Count capacity) {
     return open_or_create(name, {.capacity = capacity});
@@ -135,7 +135,7 @@ class Queue {
  private:
   explicit Queue(std::shared_ptr<sync::QueueCore> core) noexcept : core_(std::move(core)) {}
 
-  static std::shared_ptr<shm::Block> make(std::optional<std::string_view> name, const QueueOptions& options) {
+  static std::shared_ptr<shm::Block> make(const sync::Naming& name, const QueueOptions& options) {
     return sync::make_queue_block(name, {.type = type(),
                                          .items = options.capacity,
                                          .ring_bytes = options.bytes,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "drover/base/errors.h"
+#include "drover/base/hash.h"
 #include "drover/os/cpu.h"
 #include "drover/os/signals.h"
 #include "drover/sync/in_process.h"
@@ -17,6 +18,8 @@ namespace {
 
 // A wake-up across cores costs about as much, see the pool's.
 constexpr std::chrono::microseconds kSpin(25);
+
+constexpr std::uint64_t kTravel = std::uint64_t{1} << 32U;  // one in the upper half of QueueState::travels
 
 constexpr std::uint64_t kAutomaticRing = std::uint64_t{1} << 20U;          // for items of any size
 constexpr std::uint64_t kLargestAutomaticRing = std::uint64_t{64} << 20U;  // for large items of one size
@@ -30,13 +33,6 @@ std::size_t cpus() noexcept {
     }
   }();
   return count;
-}
-
-/// FNV-1a, 64 bits (Fowler, Noll, Vo).
-std::uint64_t hash(std::string_view text) noexcept {
-  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100'0000'01B3U;
-  return hash;
 }
 
 std::uint64_t ring_bytes(const QueueShape& shape) {
@@ -77,10 +73,11 @@ ByteChannel channel_of(const shm::Block& block, std::uint32_t index, const std::
 }  // namespace
 
 Kind queue_kind(const std::string& type) {
-  return {.name = type, .type = hash(type), .version = QueueState::kVersion, .state_size = sizeof(QueueState)};
+  return {
+      .name = type, .type = base::hash_text(type), .version = QueueState::kVersion, .state_size = sizeof(QueueState)};
 }
 
-std::shared_ptr<shm::Block> make_queue_block(std::optional<std::string_view> name, const QueueShape& shape) {
+std::shared_ptr<shm::Block> make_queue_block(const Naming& name, const QueueShape& shape) {
   const std::uint64_t bytes = ring_bytes(shape);
   const auto fill = [&](std::byte* data) {
     QueueState& state = *reinterpret_cast<QueueState*>(data);
@@ -106,26 +103,43 @@ QueueCore::QueueCore(std::shared_ptr<shm::Block> block, std::string type, Side s
       in_(channel_of(*block_, side == Side::kFirst ? 1 : 0, type_)) {
   out_.join();
   in_.join();
+  state_.travels[own_end()].fetch_add(kTravel, std::memory_order_acq_rel);
+  os::fault_point();
   place_ = own_parties().join();
 }
 
 QueueCore::~QueueCore() {
   if (os::current_pid() != creator_) return;  // a fork of it: the place in the table is not its own
   own_parties().leave(place_);
-  // The last one to leave an end of a pipe closes it.
-  if (side_ != Side::kBoth && own_parties().empty() && in_transit().load(std::memory_order_acquire) == 0) close();
+  // The last one to leave an end of a pipe closes it. If it is killed before, a waiter at the other end does.
+  if (side_ != Side::kBoth && was_let_go(own_end())) close();
+}
+
+/// Whether all who had that end of a pipe have let it go, in order, and no handle to it is on its way. A handle that is
+/// sent on is first counted as sent, then its sender leaves; one that arrives is first listed, then no longer counted.
+/// So if nothing has travelled between two looks, who had the end stood in the list all the time, wherever in it.
+bool QueueCore::was_let_go(std::size_t end) const noexcept {
+  const std::atomic<std::uint64_t>& travels = state_.travels[end];
+  const std::uint64_t before = travels.load(std::memory_order_acquire);
+  if (before / kTravel == 0 || before % kTravel != 0) return false;
+  return state_.parties[end].empty() && travels.load(std::memory_order_acquire) == before;
+}
+
+void QueueCore::close_if_let_go() noexcept {
+  if (side_ != Side::kBoth && was_let_go(other_end())) close();
 }
 
 void QueueCore::sent() noexcept {
-  in_transit().fetch_add(1, std::memory_order_acq_rel);
+  state_.travels[own_end()].fetch_add(kTravel + 1, std::memory_order_acq_rel);
   os::fault_point();
 }
 
 void QueueCore::received() noexcept {
-  auto& count = in_transit();
-  std::uint32_t seen = count.load(std::memory_order_acquire);
-  while (seen != 0 && !count.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel)) {
+  auto& travels = state_.travels[own_end()];
+  std::uint64_t seen = travels.load(std::memory_order_acquire);
+  while (seen % kTravel != 0 && !travels.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel)) {
   }
+  os::fault_point();
 }
 
 void QueueCore::close() noexcept {
@@ -151,12 +165,16 @@ std::optional<os::ThreadId> QueueCore::deserted_by(Role role, std::uint64_t bega
   return other_parties().deserted_by(side_ == Side::kBoth ? role : Role::kAny, known);
 }
 
-bool QueueCore::nobody_pushes(const void* core, std::uint64_t began) {
-  return static_cast<const QueueCore*>(core)->deserted_by(Role::kPushes, began).has_value();
+bool QueueCore::nobody_pushes(void* core, std::uint64_t began) {
+  auto& self = *static_cast<QueueCore*>(core);
+  self.close_if_let_go();
+  return self.deserted_by(Role::kPushes, began).has_value();
 }
 
-bool QueueCore::nobody_pops(const void* core, std::uint64_t began) {
-  return static_cast<const QueueCore*>(core)->deserted_by(Role::kPops, began).has_value();
+bool QueueCore::nobody_pops(void* core, std::uint64_t began) {
+  auto& self = *static_cast<QueueCore*>(core);
+  self.close_if_let_go();
+  return self.deserted_by(Role::kPops, began).has_value();
 }
 
 Patience QueueCore::patience_to_push(bool sleeps, const os::Deadline& deadline) noexcept {
@@ -206,6 +224,7 @@ void QueueCore::check_common(ChannelResult result) const {
 
 void QueueCore::check_pushed(ChannelResult result, std::size_t size, const Patience& patience) {
   check_common(result);
+  if (result == ChannelResult::kTimedOut && patience.sleeps) close_if_let_go();  // its slices may all have been short
   if (result == ChannelResult::kDeserted) refuse_deserted(Role::kPops, patience.began);
   if (result == ChannelResult::kClosed) {
     throw Cancelled(describe() + " is closed: nothing can be added any more");
@@ -219,6 +238,7 @@ void QueueCore::check_pushed(ChannelResult result, std::size_t size, const Patie
 
 void QueueCore::check_popped(ChannelResult result, const Patience& patience) {
   check_common(result);
+  if (result == ChannelResult::kTimedOut && patience.sleeps) close_if_let_go();
   if (result == ChannelResult::kDeserted) refuse_deserted(Role::kPushes, patience.began);
 }
 

@@ -26,12 +26,15 @@ namespace drover::inline v1::sync {
 /// What stands before the rings of a queue (one channel, one list of parties) or of a pipe (two of each), after the
 /// SharedHeader. Channel I leads away from end I.
 struct QueueState {
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   std::uint64_t ring_bytes;  ///< of each channel, ByteChannel says which values
   std::uint32_t max_items;
   std::uint32_t channels;
-  std::array<std::atomic<std::uint32_t>, 2> in_transit;  ///< handles of an end that were sent, and not received yet
+  /// Of each end. Bits 0-31: handles that were sent, and not received yet. Bits 32-63: how often somebody got the end
+  /// or sent it, modulo 2^32, so that who looks through the list of parties sees whether a handle moved meanwhile; 0:
+  /// nobody had it yet.
+  std::array<std::atomic<std::uint64_t>, 2> travels;
   alignas(64) std::array<ChannelHeader, 2> headers;
   alignas(64) std::array<Parties, 2> parties;
 };
@@ -46,7 +49,7 @@ struct QueueShape {
 };
 
 /// The block of a new queue or pipe. Throws InvalidArgument for a shape that cannot be, and as shm::Block::create.
-std::shared_ptr<shm::Block> make_queue_block(std::optional<std::string_view> name, const QueueShape& shape);
+std::shared_ptr<shm::Block> make_queue_block(const Naming& name, const QueueShape& shape);
 /// The Kind that blocks of this type have.
 Kind queue_kind(const std::string& type);
 
@@ -88,17 +91,20 @@ class QueueCore {
   void received() noexcept;
 
  private:
-  Parties& own_parties() const noexcept { return state_.parties[side_ == Side::kSecond ? 1 : 0]; }
-  Parties& other_parties() const noexcept { return state_.parties[side_ == Side::kFirst ? 1 : 0]; }
-  std::atomic<std::uint32_t>& in_transit() const noexcept { return state_.in_transit[side_ == Side::kSecond ? 1 : 0]; }
+  std::size_t own_end() const noexcept { return side_ == Side::kSecond ? 1 : 0; }
+  std::size_t other_end() const noexcept { return side_ == Side::kFirst ? 1 : 0; }
+  Parties& own_parties() const noexcept { return state_.parties[own_end()]; }
+  Parties& other_parties() const noexcept { return state_.parties[other_end()]; }
+  bool was_let_go(std::size_t end) const noexcept;
+  void close_if_let_go() noexcept;
   std::chrono::nanoseconds spin() const noexcept;
   void mark(Role role, std::atomic<bool>& marked) noexcept;
   std::optional<os::ThreadId> deserted_by(Role role, std::uint64_t began) const;
   void check_common(ChannelResult result) const;
   std::string describe() const;
   [[noreturn]] void refuse_deserted(Role role, std::uint64_t began);
-  static bool nobody_pushes(const void* core, std::uint64_t began);
-  static bool nobody_pops(const void* core, std::uint64_t began);
+  static bool nobody_pushes(void* core, std::uint64_t began);
+  static bool nobody_pops(void* core, std::uint64_t began);
 
   const std::shared_ptr<shm::Block> block_;
   const std::string type_;

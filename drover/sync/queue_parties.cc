@@ -52,11 +52,12 @@ void Parties::leave(std::size_t place) noexcept {
     std::uint32_t count = unlisted_.load(std::memory_order_relaxed);
     while (count != 0 && !unlisted_.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) {
     }
-    return;
+  } else {
+    places_[place].store(0, std::memory_order_release);
+    os::fault_point();
+    count_active();
   }
-  places_[place].store(0, std::memory_order_release);
-  os::fault_point();
-  count_active();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with that of another who leaves at the same time
 }
 
 void Parties::mark(std::size_t place, Role role) noexcept {

@@ -27,6 +27,7 @@ class Parties {
 
   /// Enters the calling process. The place, or kUnlisted.
   std::size_t join() noexcept;
+  /// Of several that leave at the same time, one at least finds it empty afterwards.
   void leave(std::size_t place) noexcept;
   void mark(std::size_t place, Role role) noexcept;
 

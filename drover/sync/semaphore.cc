@@ -147,7 +147,7 @@ void SemaphoreState::return_permits_of_the_dead() noexcept {
 
 namespace {
 
-std::shared_ptr<shm::Block> make(std::optional<std::string_view> name, Count initial, SemaphoreOptions options) {
+std::shared_ptr<shm::Block> make(const sync::Naming& name, Count initial, SemaphoreOptions options) {
   return sync::make_state<sync::SemaphoreState>(name, [&](sync::SemaphoreState& state) {
     state.total.store(initial, std::memory_order_relaxed);
     state.records_off.store(options.return_permits ? 0 : 1, std::memory_order_relaxed);
@@ -168,7 +168,7 @@ Semaphore Semaphore::open(std::string_view name) {
 }
 
 Semaphore Semaphore::open_or_create(std::string_view name, Count initial, SemaphoreOptions options) {
-  return sync::open_or_create_block([&] { return create(name, initial, options); }, [&] { return open(name); });
+  return adopt(make({name, sync::Naming::kOrOpen}, initial, options));
 }
 
 bool Semaphore::try_acquire() noexcept {

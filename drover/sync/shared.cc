@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <span>
 #include <system_error>
-#include <typeinfo>
 
 #include "drover/base/errors.h"
 #include "drover/os/signals.h"
@@ -36,7 +35,7 @@ std::array<char, 80> kind_field(const std::string& name) noexcept {
 
 }  // namespace
 
-std::shared_ptr<shm::Block> make_block(std::optional<std::string_view> name, const Kind& kind, const FillState& fill,
+std::shared_ptr<shm::Block> make_block(const Naming& name, const Kind& kind, const FillState& fill,
                                        std::uint64_t more) {
   const std::uint64_t size = sizeof(SharedHeader) + kind.state_size + more;
   const auto write = [&](std::span<std::byte> data) {
@@ -47,7 +46,13 @@ std::shared_ptr<shm::Block> make_block(std::optional<std::string_view> name, con
     header.state_size = static_cast<std::uint32_t>(kind.state_size);
     fill(data.data() + sizeof(SharedHeader));
   };
-  if (name) return shm::Block::create(*name, {.descr = "|u1", .shape = {size}}, kind.name, write);
+  const shm::NpyHeader header{.descr = "|u1", .shape = {size}};
+  if (name.taken == Naming::kOrOpen) {
+    auto block = shm::Block::open_or_create(*name.name, header, kind.name, write);
+    check_block(*block, kind);
+    return block;
+  }
+  if (name.name) return shm::Block::create(*name.name, header, kind.name, write);
   auto block = shm::Block::create(size, kind.name);
   write({block->data(), size});
   return block;
@@ -76,8 +81,6 @@ std::shared_ptr<shm::Block> open_block(std::string_view name, const Kind& kind) 
   check_block(*block, kind);
   return block;
 }
-
-bool is_about_a_name(const Error& error) noexcept { return typeid(error) == typeid(Error); }
 
 void encode_block(wire::Writer& writer, const std::shared_ptr<shm::Block>& block) {
   const bool kept = writer.keep(block);

@@ -50,9 +50,20 @@ Kind kind_of() {
 
 /// Writes what is not zero in a new state.
 using FillState = std::function<void(std::byte* state)>;
-/// A new block, whole before it has a name: the header, the state, and `more` bytes. Without a name: one that only
-/// travels. Throws as shm::Block::create.
-std::shared_ptr<shm::Block> make_block(std::optional<std::string_view> name, const Kind& kind, const FillState& fill,
+/// What a new block is called.
+struct Naming {
+  enum Taken : bool { kRefuse, kOrOpen };
+  Naming(std::nullopt_t /*none*/) noexcept {}  // NOLINT(google-explicit-constructor): without a name: it only travels
+  Naming(std::string_view text, Taken if_taken = kRefuse) noexcept  // NOLINT(google-explicit-constructor): a name
+      : name(text), taken(if_taken) {}
+
+  std::optional<std::string_view> name;
+  Taken taken = kRefuse;  ///< kOrOpen: what has the name already, if it is of the same kind
+};
+
+/// A new block, whole before it has a name: the header, the state, and `more` bytes. Throws as shm::Block::create, and
+/// with kOrOpen as open_block.
+std::shared_ptr<shm::Block> make_block(const Naming& name, const Kind& kind, const FillState& fill,
                                        std::uint64_t more = 0);
 /// Throws Incompatible, naming both, when it holds something else, or is damaged.
 void check_block(const shm::Block& block, const Kind& kind);
@@ -103,34 +114,12 @@ class Handle {
 
 /// Makes the block of a State; `fill(state)` writes what is not zero.
 template <class State, class Fill>
-std::shared_ptr<shm::Block> make_state(std::optional<std::string_view> name, const Fill& fill) {
+std::shared_ptr<shm::Block> make_state(const Naming& name, const Fill& fill) {
   return make_block(name, kind_of<State>(), [&](std::byte* state) { fill(*reinterpret_cast<State*>(state)); });
 }
 template <class State>
-std::shared_ptr<shm::Block> make_state(std::optional<std::string_view> name) {
+std::shared_ptr<shm::Block> make_state(const Naming& name) {
   return make_state<State>(name, [](State&) {});
-}
-
-/// The name is taken, or there is none: not one of the errors derived from Error, which say that trying again is in
-/// vain.
-bool is_about_a_name(const Error& error) noexcept;
-
-/// Calls create(); when the name is taken, open(); and again, when it is gone by then. Throws what they throw.
-template <class Create, class Open>
-auto open_or_create_block(const Create& create, const Open& open) -> decltype(create()) {
-  constexpr int kTries = 100;  // each time somebody else made or removed the name in between
-  for (int i = 1;; ++i) {
-    try {
-      return create();
-    } catch (const Error& error) {
-      if (!is_about_a_name(error)) throw;
-    }
-    try {
-      return open();
-    } catch (const Error& error) {
-      if (!is_about_a_name(error) || i == kTries) throw;
-    }
-  }
 }
 
 /// A handle that travels by its block.
@@ -152,9 +141,7 @@ class Plain : public Handle<State> {
   static Derived create() { return adopt(make_state<State>(std::nullopt)); }
   /// Throws Error when there is none, Incompatible, naming both, when it is something else.
   static Derived open(std::string_view name) { return adopt(open_block(name, kind_of<State>())); }
-  static Derived open_or_create(std::string_view name) {
-    return open_or_create_block([&] { return create(name); }, [&] { return open(name); });
-  }
+  static Derived open_or_create(std::string_view name) { return adopt(make_state<State>({name, Naming::kOrOpen})); }
   /// For codecs: a block that holds the State.
   static Derived adopt(std::shared_ptr<shm::Block> block) { return Derived(std::move(block)); }
 

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "drover/base/hash.h"
 #include "drover/sync/lock_word.h"
 #include "drover/sync/shared.h"
 #include "drover/wire/image.h"
@@ -19,13 +20,6 @@
 namespace drover::inline v1 {
 
 namespace sync {
-
-/// FNV-1a. Two types whose names begin alike differ here.
-constexpr std::uint64_t hash_of_name(std::string_view name) noexcept {
-  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100'0000'01B3U;
-  return hash;
-}
 
 /// A value as words, which are read and written one by one; padding is zero.
 template <class T>
@@ -71,7 +65,8 @@ template <class T>
 struct SharedValueState {
   static constexpr bool kIsWord = sizeof(T) <= 8;
   static std::string kind_name() { return "SharedValue<" + std::string(wire::type_name<T>()) + ">"; }
-  static std::uint64_t type_hash() noexcept { return hash_of_name(wire::type_name<T>()) + sizeof(T); }
+  /// Two types whose names begin alike differ here.
+  static std::uint64_t type_hash() noexcept { return base::hash_text(wire::type_name<T>()) + sizeof(T); }
   static constexpr std::uint32_t kVersion = 1;
   void join() noexcept { lock.join(); }
 
@@ -86,7 +81,7 @@ struct SharedValueState {
 
 /// A value that processes share. Nobody ever reads one that is half written, also not when a writer is killed: then the
 /// old value stays. Values of up to 8 bytes are lock-free; larger ones are read without waiting and written under a
-/// lock.
+/// lock: for as long as its holder is stopped, calls wait, and throw Interrupted when SIGINT or SIGTERM comes.
 ///
 /// T as what travels by memcpy. Thread-safe. Any process that has a handle. Copies refer to the same value.
 template <class T>
@@ -106,7 +101,7 @@ requires wire::travels_by_memcpy<T> &&(!std::is_array_v<T>)class SharedValue
   static SharedValue open(std::string_view name) { return adopt(sync::open_block(name, sync::kind_of<State>())); }
   /// What is there keeps its value.
   static SharedValue open_or_create(std::string_view name, const T& value = T{}) {
-    return sync::open_or_create_block([&] { return create(name, value); }, [&] { return open(name); });
+    return adopt(make({name, sync::Naming::kOrOpen}, value));
   }
   /// For codecs.
   static SharedValue adopt(std::shared_ptr<shm::Block> block) { return SharedValue(std::move(block), Adopted{}); }
@@ -167,7 +162,9 @@ requires wire::travels_by_memcpy<T> &&(!std::is_array_v<T>)class SharedValue
   class Locked {
    public:
     explicit Locked(const SharedValue& value) : lock_(value.state().lock) {
-      if (lock_.lock() == sync::Lock::kRelocked) sync::throw_relocked(sync::describe("shared value", *value.block()));
+      const sync::Lock result = lock_.lock({.interruptible = true});
+      if (result == sync::Lock::kRelocked) sync::throw_relocked(sync::describe("shared value", *value.block()));
+      if (!sync::is_locked(result)) sync::throw_interrupted();
     }
     ~Locked() { static_cast<void>(lock_.unlock()); }
     Locked(const Locked&) = delete;
@@ -177,7 +174,7 @@ requires wire::travels_by_memcpy<T> &&(!std::is_array_v<T>)class SharedValue
     sync::LockWord& lock_;
   };
 
-  static std::shared_ptr<shm::Block> make(std::optional<std::string_view> name, const T& value) {
+  static std::shared_ptr<shm::Block> make(const sync::Naming& name, const T& value) {
     return sync::make_state<State>(name, [&value](State& state) {
       const auto image = sync::image_of(value);
       for (std::size_t i = 0; i < image.size(); ++i) state.words[i].store(image[i], std::memory_order_relaxed);

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(All, Signals, testing::Combine(testing::ValuesIn(kMomen
 /// Each primitive between processes, too; one signal for each way out is enough.
 TEST(Signal, InterruptsWaitsAtPrimitives) {
   for (const char* const what :
-       {"mutex", "writer", "semaphore", "event", "condition", "barrier", "pop", "push", "recv"}) {
+       {"mutex", "writer", "value", "semaphore", "event", "condition", "barrier", "pop", "push", "recv"}) {
     SCOPED_TRACE(what);
     for (const char* const way : {"catch", "let"}) {
       const Family family;

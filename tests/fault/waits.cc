@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -31,6 +32,16 @@ void read_and_hold(SharedMutex mutex, Event held) {
   keep();
 }
 
+using Wide = std::array<double, 4>;
+
+void hold_value(SharedValue<Wide> value, Event held) {
+  value.update([&held](const Wide& wide) -> Wide {
+    held.set();
+    keep();
+    return wide;
+  });
+}
+
 /// The process that keeps what is waited for.
 template <auto function, class Primitive>
 Process held_by_another(Primitive& primitive) {
@@ -56,6 +67,13 @@ const std::map<std::string, void (*)(const Say&)> kWaits = {
        const Process holder = held_by_another<read_and_hold>(mutex);
        say();
        const std::unique_lock lock(mutex);
+     }},
+    {"value",
+     [](const Say& say) {
+       SharedValue<Wide> value;
+       const Process holder = held_by_another<hold_value>(value);
+       say();
+       value.store({});
      }},
     {"semaphore",
      [](const Say& say) {

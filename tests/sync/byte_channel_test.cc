@@ -171,7 +171,7 @@ TEST(ByteChannel, StopsWaitingWhenItIsSaidToBeInVain) {
   const Memory memory(256);
   std::string text;
   auto patience = for_ever();
-  patience.deserted = [](const void*, std::uint64_t) { return true; };
+  patience.deserted = [](void*, std::uint64_t) { return true; };
   EXPECT_EQ(get(memory.view(), text, patience), ChannelResult::kDeserted);
 }
 

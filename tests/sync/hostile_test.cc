@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "drover/sync/barrier.h"
+#include "drover/sync/condition.h"
 #include "drover/sync/event.h"
 #include "drover/sync/mutex.h"
 #include "drover/sync/semaphore.h"
@@ -108,6 +109,19 @@ TEST(Hostile, Event) {
         answers_or_throws([&] { static_cast<void>(event.wait_for(3ms)); });
         event.set();
         event.clear();
+      });
+}
+
+TEST(Hostile, Condition) {
+  Mutex mutex;
+  survives(
+      "condition", [] { return Condition(); },
+      [&mutex](Condition& condition) {
+        std::unique_lock lock(mutex);
+        answers_or_throws([&] { static_cast<void>(condition.wait_for(lock, 3ms)); });
+        condition.notify_one();
+        condition.notify_all();
+        answers_or_throws([&] { static_cast<void>(condition.wait_for(lock, 3ms, [] { return false; })); });
       });
 }
 

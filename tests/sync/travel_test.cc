@@ -134,6 +134,70 @@ TEST(Travel, SpawnedProcessesMeetAtABarrier) {
   EXPECT_EQ(sum.load(), 150);
 }
 
+using Matrix = SharedArray<double, 2>;
+using View = ArrayView<double, 2>;
+
+/// Adds one to each element that arrives, and sends the sum back.
+template <class Array>
+double add_one(const Array& array) {
+  double sum = 0;
+  for (double& element : array) sum += ++element;
+  return sum;
+}
+
+void serve_arrays(Queue<Matrix> arrays, Queue<View> views, Queue<double> sums) {
+  while (const auto array = arrays.pop()) sums.push(add_one(*array));
+  while (const auto view = views.pop()) sums.push(add_one(*view));
+}
+
+TEST(Travel, ArraysAndViewsGoThroughQueues) {
+  auto arrays = Queue<Matrix>::create();
+  auto views = Queue<View>::create();
+  auto sums = Queue<double>::create();
+  Process server = spawn<serve_arrays>(arrays, views, sums);
+  const auto small = Matrix::create({2, 3});  // part of a slab, memory of its own, a name
+  const auto large = Matrix::create({100, 200});
+  const auto named = Matrix::create(unique_name("in-queue"), {4, 5});
+  for (const Matrix& array : {small, large, named}) {
+    arrays.push(array);
+    EXPECT_EQ(sums.pop(), static_cast<double>(array.size()));
+    EXPECT_EQ(array(1, 1), 1.0) << "the same memory";
+  }
+  arrays.push(Matrix::create({10, 10}));  // nobody here keeps it
+  EXPECT_EQ(sums.pop(), 100.0);
+  arrays.close();
+  views.push(large.rows(0, 10));
+  EXPECT_EQ(sums.pop(), 2.0 * 2'000);
+  views.push(large.transpose());
+  EXPECT_EQ(sums.pop(), 3.0 * 2'000 + 2.0 * 18'000);
+  EXPECT_THROW(views.push(View(nullptr, {0, 0})), InvalidArgument);
+  views.close();
+  server.join();
+  EXPECT_EQ(shm::release_received(), 0U);
+}
+
+void echo_views(Pipe<View> pipe) {
+  while (const auto view = pipe.recv()) {
+    add_one(*view);
+    pipe.send(*view);
+  }
+}
+
+TEST(Travel, ViewsGoThroughPipesAndBack) {
+  auto [mine, other] = Pipe<View>::create();
+  Process server = spawn<echo_views>(other);
+  const auto array = Matrix::create({100, 200});
+  mine.send(array.rows(3, 5));
+  const std::optional<View> back = mine.recv();
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->element_data(), &array(3, 0)) << "the very block of this process";
+  EXPECT_EQ(array(4, 199), 1.0);
+  EXPECT_EQ(array(5, 0), 0.0);
+  mine.close();
+  server.join();
+  EXPECT_EQ(shm::release_received(), 0U);
+}
+
 void die_at_barrier(Barrier, Event here) {
   here.set();
   for (;;) pause();
