@@ -204,8 +204,11 @@ ScreenTerminal::Seen ScreenTerminal::wait(const EventFd& event, const Deadline& 
     seen.woken = true;
   }
   if (waited[3].revents != 0) flush();
-  if (waited[1].revents != 0) read_signals(seen);
   seen.keys = waited[0].revents != 0;
+  if (waited[1].revents != 0) {
+    read_signals(seen);
+    seen.keys = false;  // it may have been stopped since, and a shell have read them: the next call asks again
+  }
   return seen;
 }
 
