@@ -124,10 +124,11 @@ SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::by
     if (options.timeout > Duration(0)) core_.crew().watch_deadlines(options.timeout);
     std::unique_lock lock(mutex_);
     SubmitEntry& entry = free_entry();
-    fill(entry, function, arguments, offset);
+    // What lies beyond the first line comes first: workers poll that line, and take it away between two writes.
     entry.retries = static_cast<std::uint32_t>(options.retries);
     entry.timeout_ns = static_cast<std::uint64_t>(options.timeout.count() * 1e9);
     entry.timed = entry.timeout_ns != 0 ? 1 : 0;
+    fill(entry, function, arguments, offset);
     if (!kept.empty()) keep(entry, kept);
     OwnBoard& own = boards_.back();
     own.board.arm(own.tail);
