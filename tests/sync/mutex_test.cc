@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <mutex>
 #include <shared_mutex>
 #include <system_error>
@@ -49,6 +50,16 @@ TEST(Mutex, WorksWithTheStandardsLocks) {
   std::lock(a, b);
   a.unlock();
   b.unlock();
+}
+
+TEST(Mutex, ANegativeTimeIsNoTime) {
+  Mutex mutex;
+  const std::scoped_lock lock(mutex);
+  in_a_thread([&] {
+    EXPECT_FALSE(mutex.try_lock_for(-1s));
+    EXPECT_FALSE(mutex.try_lock_for(Duration(-1e12)));  // UBSan looks here
+    EXPECT_FALSE(mutex.try_lock_for(Duration(-std::numeric_limits<double>::infinity())));
+  });
 }
 
 TEST(Mutex, CopiesAreTheSameMutex) {
