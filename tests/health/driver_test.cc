@@ -110,7 +110,8 @@ TEST_P(InitFails, AndTheReasonIsTold) {
 INSTANTIATE_TEST_SUITE_P(Driver, InitFails,
                          testing::Values(InitCase{9, DriverState::kNotLoaded}, InitCase{4, DriverState::kNoPermission},
                                          InitCase{17, DriverState::kBlocked}, InitCase{18, DriverState::kMismatch},
-                                         InitCase{15, DriverState::kFailed}, InitCase{999, DriverState::kFailed}));
+                                         InitCase{15, DriverState::kGpuFault}, InitCase{16, DriverState::kGpuFault},
+                                         InitCase{8, DriverState::kFailed}, InitCase{999, DriverState::kFailed}));
 
 TEST(Driver, ALibraryThatIsNotThereIsNoError) {
   setenv("LD_LIBRARY_PATH", "/nonexistent", 1);

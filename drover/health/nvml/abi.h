@@ -131,14 +131,17 @@ enum Code : int {
   kNoPermission = 4,
   kNotFound = 6,
   kInsufficientSize = 7,
+  kInsufficientPower = 8,
   kDriverNotLoaded = 9,
   kTimeout = 10,
   kLibraryNotFound = 12,
   kFunctionNotFound = 13,
+  kCorruptedInforom = 14,
   kGpuIsLost = 15,
   kResetRequired = 16,
   kOperatingSystem = 17,
   kMismatch = 18,
+  kUnknown = 999,
 };
 
 }  // namespace drover::inline v1::health::nvml

@@ -37,8 +37,16 @@ Failure failure_of(int code) {
           "the operating system blocks the device files: in a container its cgroup does; give the container the GPUs"};
     case kGpuIsLost:
     case kResetRequired:
-      return {DriverState::kFailed,
-              "a GPU has failed and keeps the driver from starting; see dmesg for Xid, reset or reboot"};
+      return {DriverState::kGpuFault,
+              "a GPU is lost or needs a reset, and keeps the driver from starting; see dmesg for Xid, reset or reboot"};
+    case kInsufficientPower:
+      return {DriverState::kFailed, "a GPU's power cables are not attached rightly"};
+    case kTimeout:
+      return {DriverState::kFailed, "the driver waited for a GPU in vain; see dmesg"};
+    case kCorruptedInforom:
+      return {DriverState::kFailed, "a GPU's InfoROM is damaged; see dmesg, and ask the vendor"};
+    case kUnknown:
+      return {DriverState::kFailed, "the driver failed within; see dmesg"};
     default:
       return {DriverState::kFailed, nullptr};
   }
