@@ -78,7 +78,7 @@ Fd open_null() {
 void fill_standard_streams() noexcept {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    const int null = ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+    const int null = ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     if (null < 0 || null == fd)
       continue;  // the lowest free number is taken: this one, unless another thread was faster
     ::close(null);

@@ -47,8 +47,9 @@ Pipe make_pipe();
 /// /dev/null, readable and writable.
 Fd open_null();
 
-/// Opens /dev/null in place of each standard stream that is closed, so that no descriptor of ours gets its number: what
-/// the program prints would go there. Never fails: what cannot be opened stays closed.
+/// Takes the numbers of standard streams that are closed, so that no descriptor of ours gets one: what the program
+/// prints would go there. They are /dev/null, opened the wrong way round: using them is EBADF, as before. Never fails:
+/// what cannot be opened stays closed.
 void fill_standard_streams() noexcept;
 
 /// A counter in the kernel that wakes epoll; write from anywhere, a signal handler included.
