@@ -15,11 +15,14 @@
 #include "drover/drover.h"
 #include "harness/deadline.h"
 #include "pool/shared_counters.h"
+#include "pool/worker_stats.h"
 
 using namespace std::chrono_literals;
+using drover_test::all_ready;
 using drover_test::counters;
 using drover_test::eventually;
 using drover_test::SharedCounters;
+using drover_test::total_restarts;
 
 namespace {
 
@@ -54,18 +57,6 @@ void die_at_first(const std::string& path) {
   if (counters(path)[std::stoul(name.substr(name.rfind('-') + 1))].fetch_add(1) == 0) _exit(3);
 }
 
-std::size_t restarts(const drover::Pool& pool) {
-  std::size_t sum = 0;
-  for (const auto& worker : pool.stats().workers) sum += worker.restarts;
-  return sum;
-}
-bool all_ready(const drover::Pool& pool) {
-  for (const auto& worker : pool.stats().workers) {
-    if (!worker.ready) return false;
-  }
-  return true;
-}
-
 TEST(Starts, AWorkerThatEndsBeforeItsFirstTaskThreeTimesEndsThePool) {
   SharedCounters shared;
   drover::Pool pool({.workers = 1, .initializer = drover::call<end_soon>(shared.path())});
@@ -89,13 +80,13 @@ TEST(Starts, DeathsOfDifferentWorkersEndNoPool) {
   SharedCounters shared;
   drover::Pool pool({.workers = 6, .initializer = drover::call<die_at_first>(shared.path())});
   EXPECT_EQ(pool.map<id>(drover::range(0, 100), {.retries = 10}).collect().size(), 100u);
-  EXPECT_TRUE(eventually(10s, [&] { return restarts(pool) == 6 && all_ready(pool); }));
+  EXPECT_TRUE(eventually(10s, [&] { return total_restarts(pool) == 6 && all_ready(pool); }));
 }
 
 TEST(Starts, AnIdleWorkerMayBeKilledAsOftenAsSomebodyLikes) {
   drover::Pool pool({.workers = 1});
   for (std::size_t times = 0; times < 5; ++times) {
-    ASSERT_TRUE(eventually(10s, [&] { return restarts(pool) == times && all_ready(pool); }));
+    ASSERT_TRUE(eventually(10s, [&] { return total_restarts(pool) == times && all_ready(pool); }));
     kill(pool.stats().workers[0].pid, SIGKILL);
   }
   EXPECT_EQ(pool.map<id>(drover::range(0, 100)).collect().size(), 100u);
@@ -113,7 +104,7 @@ TEST(Starts, AFullProcessTableIsWaitedFor) {
     refusals = 3;
     const int victim = pool.submit<pid_of_worker>().get();
     kill(victim, SIGKILL);
-    EXPECT_TRUE(eventually(10s, [&] { return restarts(pool) == 1 && all_ready(pool); }));
+    EXPECT_TRUE(eventually(10s, [&] { return total_restarts(pool) == 1 && all_ready(pool); }));
     EXPECT_LE(refusals, 0);
     EXPECT_EQ(pool.map<id>(drover::range(0, 100), {.retries = 5}).collect().size(), 100u);
   }

@@ -18,11 +18,14 @@
 #include "harness/leak_check.h"
 #include "harness/subprocess.h"
 #include "pool/shared_counters.h"
+#include "pool/worker_stats.h"
 
 using namespace std::chrono_literals;
+using drover_test::all_ready;
 using drover_test::counters;
 using drover_test::eventually;
 using drover_test::SharedCounters;
+using drover_test::total_restarts;
 
 namespace {
 
@@ -75,18 +78,6 @@ void fail_to_set_up(const std::string& path) {
   throw std::runtime_error("no licence for this solver");
 }
 void throw_an_int() { throw 42; }
-
-std::size_t total_restarts(const drover::Pool& pool) {
-  std::size_t sum = 0;
-  for (const auto& worker : pool.stats().workers) sum += worker.restarts;
-  return sum;
-}
-bool all_ready(const drover::Pool& pool) {
-  for (const auto& worker : pool.stats().workers) {
-    if (!worker.ready) return false;
-  }
-  return true;
-}
 
 TEST(Workers, AreAsManyAsTheCoresThatMayBeUsed) {
   const drover::Pool pool;
