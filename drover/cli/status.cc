@@ -7,13 +7,14 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drover/cli/command.h"
 #include "drover/cli/process_survey.h"
 #include "drover/cli/text.h"
+#include "drover/os/shared_file.h"
 #include "drover/os/terminal.h"
 #include "drover/shm/block_list.h"
 
@@ -26,24 +27,6 @@ using Json = nlohmann::ordered_json;
 struct Options {
   bool json = false, clean = false;
 };
-
-struct Survey {
-  std::vector<ListedBlock> blocks;  ///< one for each file
-  std::vector<ListedProcess> processes;
-};
-
-/// Hidden links count only where the block has no other name.
-std::vector<ListedBlock> one_for_each_file(const std::vector<ListedBlock>& all) {
-  std::set<std::uint64_t> named;
-  for (const ListedBlock& block : all) {
-    if (!block.hidden) named.insert(block.file.inode);
-  }
-  std::vector<ListedBlock> blocks;
-  for (const ListedBlock& block : all) {
-    if (!block.hidden || !named.contains(block.file.inode)) blocks.push_back(block);
-  }
-  return blocks;
-}
 
 const char* state_text(os::Liveness state) {
   switch (state) {
@@ -111,31 +94,54 @@ void print_blocks(const std::vector<ListedBlock>& blocks) {
   }
 }
 
-std::string what_it_is(const ListedProcess& process, const Survey& survey) {
+std::string unless_known(const ListedPool& pool, std::string text) { return pool.facts ? std::move(text) : "?"; }
+
+/// Fewer than it is to have are there while the pool starts or replaces some.
+std::string workers_text(const ListedPool& pool) {
+  if (!pool.facts || pool.running == pool.facts->workers) return std::to_string(pool.running);
+  return fmt::format("{} of {}", pool.running, pool.facts->workers);
+}
+
+void print_pools(const std::vector<ListedPool>& pools) {
+  fmt::print("{:<30} {:>12} {:>8} {:>8} {:>16}\n", "POOL OF", "WORKERS", "MEMORY", "AGE", "TASKS DONE");
+  for (const ListedPool& pool : pools) {
+    const detail::PoolFacts facts = pool.facts.value_or(detail::PoolFacts{});
+    fmt::print("{:<30} {:>12} {:>8} {:>8} {:>16}\n", fit(fmt::format("{} ({})", pool.owner, pool.program), 30),
+               workers_text(pool), size_text(pool.memory), unless_known(pool, age_text(facts.age)),
+               unless_known(pool, fmt::format("{}", facts.tasks)));
+  }
+}
+
+std::string what_it_is(const ListedProcess& process) {
   if (process.role == ListedProcess::Role::kGuardian) return fmt::format("guardian of {}", process.parent);
   std::string text = process.role == ListedProcess::Role::kWorker ? fmt::format("worker of {}", process.parent) : "";
   const auto add = [&text](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
-  if (process.pools > 0) add(count_text(static_cast<std::size_t>(process.pools), "pool"));
-  const auto blocks = std::count_if(survey.blocks.begin(), survey.blocks.end(), [&](const ListedBlock& block) {
-    return block.owner.pid == process.pid && block.owner_state == os::Liveness::kAlive;
-  });
-  if (blocks > 0) add(count_text(static_cast<std::size_t>(blocks), "block"));
+  if (process.pools > 0) add(count_text(process.pools, "pool"));
+  if (process.blocks > 0) add(count_text(process.blocks, "block"));
+  if (!process.attached) add("memory map locked");
+  if (process.attached && !process.attached->empty()) add("uses " + count_text(process.attached->size(), "block"));
   return text;
 }
 
-void print_processes(const Survey& survey) {
+void print_processes(const std::vector<ListedProcess>& processes) {
   fmt::print("{:>7}  {:<16} {:>8} {:>8}  {}\n", "PID", "PROGRAM", "MEMORY", "AGE", "WHAT");
-  for (const ListedProcess& process : survey.processes) {
+  for (const ListedProcess& process : processes) {
     fmt::print("{:>7}  {:<16} {:>8} {:>8}  {}\n", process.pid, fit(process.program, 16), size_text(process.memory),
-               age_text(process.age), what_it_is(process, survey));
+               age_text(process.age), fit(what_it_is(process), 34));
   }
 }
 
 void print_text(const Survey& survey) {
-  if (survey.blocks.empty() && survey.processes.empty()) fmt::print("No blocks and no processes of Drover's.\n");
-  if (!survey.blocks.empty()) print_blocks(survey.blocks);
-  if (!survey.blocks.empty() && !survey.processes.empty()) fmt::print("\n");
-  if (!survey.processes.empty()) print_processes(survey);
+  const char* between = "";
+  const auto table = [&between](const auto& items, auto print) {
+    if (items.empty()) return;
+    fmt::print("{}", std::exchange(between, "\n"));
+    print(items);
+  };
+  table(survey.blocks, print_blocks);
+  table(survey.pools, print_pools);
+  table(survey.processes, print_processes);
+  if (*between == '\0') fmt::print("No blocks, pools or processes of Drover's.\n");
   const auto orphans =
       static_cast<std::size_t>(std::count_if(survey.blocks.begin(), survey.blocks.end(), [](const ListedBlock& block) {
         return block.owner_state == os::Liveness::kDead;
@@ -161,6 +167,14 @@ Json to_json(const ListedBlock& block) {
             {"state", state_text(block.owner_state)}}}};
 }
 
+/// null: the kernel did not tell in time.
+Json attached_json(const ListedProcess& process) {
+  if (!process.attached) return nullptr;
+  Json names = Json::array();
+  for (const std::string& name : *process.attached) names.push_back(os::sanitize(name));
+  return names;
+}
+
 Json to_json(const ListedProcess& process) {
   const char* const role = process.role == ListedProcess::Role::kGuardian ? "guardian"
                            : process.role == ListedProcess::Role::kWorker ? "worker"
@@ -171,7 +185,24 @@ Json to_json(const ListedProcess& process) {
           {"program", os::sanitize(process.program)},
           {"memory_bytes", process.memory},
           {"age_seconds", process.age},
-          {"pools", process.pools}};
+          {"pools", process.pools},
+          {"blocks", process.blocks},
+          {"attached", attached_json(process)}};
+}
+
+Json to_json(const ListedPool& pool) {
+  Json json = {{"owner", {{"pid", pool.owner}, {"program", os::sanitize(pool.program)}}},
+               {"workers", nullptr},
+               {"workers_running", pool.running},
+               {"memory_bytes", pool.memory},
+               {"age_seconds", nullptr},
+               {"tasks_done", nullptr}};
+  if (pool.facts) {
+    json["workers"] = pool.facts->workers;
+    json["age_seconds"] = pool.facts->age;
+    json["tasks_done"] = pool.facts->tasks;
+  }
+  return json;
 }
 
 template <class T>
@@ -184,9 +215,11 @@ Json to_json(const std::vector<T>& items) {
 void print_json(const Json& json) { fmt::print("{}\n", json.dump(2)); }
 
 int show(const Options& options) {
-  const Survey survey{one_for_each_file(shm::list_blocks()), list_processes()};
+  const Survey survey = take_survey();
   if (options.json)
-    print_json({{"blocks", to_json(survey.blocks)}, {"processes", to_json(survey.processes)}});
+    print_json({{"blocks", to_json(survey.blocks)},
+                {"pools", to_json(survey.pools)},
+                {"processes", to_json(survey.processes)}});
   else
     print_text(survey);
   return kOk;
@@ -216,7 +249,7 @@ int clean(const Options& options) {
 }  // namespace
 
 void add_status(CLI::App& app, Action& action) {
-  CLI::App& status = *app.add_subcommand("status", "List blocks with names, and processes of Drover's");
+  CLI::App& status = *app.add_subcommand("status", "List blocks with names, pools and processes of Drover's");
   const auto options = std::make_shared<Options>();
   status.add_flag("--json", options->json, "Print one JSON object");
   status.add_flag("--clean", options->clean, "Remove names whose owner is gone, and nothing else");

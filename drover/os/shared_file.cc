@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <memory>
 #include <system_error>
@@ -16,6 +18,7 @@
 #include "drover/base/errors.h"
 #include "drover/os/fault_point.h"
 #include "drover/os/file_limit.h"
+#include "drover/os/file_system.h"
 #include "drover/os/guardian_protocol.h"
 #include "drover/os/reservation.h"
 #include "drover/os/terminal.h"
@@ -30,6 +33,7 @@ std::string quoted(std::string_view name) { return "\"" + sanitize(name.substr(0
 FileStatus from_stat(const struct stat& status) {
   return {.id = {status.st_dev, status.st_ino},
           .size = static_cast<std::uint64_t>(status.st_size),
+          .allocated = static_cast<std::uint64_t>(status.st_blocks) * 512,  // whatever the block size: see stat(3)
           .user = status.st_uid,
           .mode = status.st_mode & 07777U,
           .regular = S_ISREG(status.st_mode)};
@@ -57,6 +61,20 @@ std::optional<Fd> open_file(const std::string& path, bool writable, int flags) {
     throw Incompatible(sanitize(path) + " is a symbolic link and no block of memory");
   }
   throw_open_error(errno, path);
+}
+
+/// Of a line in /proc/PID/maps: address, permissions, offset, device (hexadecimal), inode, path.
+std::optional<FileId> mapped_file(std::string_view line) {
+  for (int i = 0; i < 3; ++i) take_word(line);
+  const std::string_view device = take_word(line);
+  const auto inode = parse_number(take_word(line));
+  unsigned major = 0, minor = 0;
+  const char* const end = device.data() + device.size();
+  const auto [colon, error] = std::from_chars(device.data(), end, major, 16);
+  if (error != std::errc() || colon == end || *colon != ':') return std::nullopt;
+  const auto [last, minor_error] = std::from_chars(colon + 1, end, minor, 16);
+  if (minor_error != std::errc() || last != end || inode.value_or(0) == 0) return std::nullopt;
+  return FileId{makedev(major, minor), *inode};
 }
 
 void require_regular(const FileStatus& status, const std::string& path) {
@@ -154,6 +172,15 @@ std::vector<std::string> shared_names() {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::vector<FileId> mapped_files(std::string_view maps) {
+  std::vector<FileId> files;
+  while (!maps.empty()) {
+    const auto file = mapped_file(take_line(maps));
+    if (file && std::find(files.rbegin(), files.rend(), *file) == files.rend()) files.push_back(*file);
+  }
+  return files;
 }
 
 std::size_t read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> data) {

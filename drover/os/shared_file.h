@@ -22,6 +22,7 @@ struct FileId {
 struct FileStatus {
   FileId id;
   std::uint64_t size = 0;
+  std::uint64_t allocated = 0;  ///< bytes that it takes in memory or on disk
   unsigned user = 0, mode = 0;  ///< mode: permission bits
   bool regular = false;
 };
@@ -58,6 +59,9 @@ std::vector<std::string> shared_names();
 
 /// Reads until `data` is full or the file ends; the number of bytes read.
 std::size_t read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> data);
+
+/// The files in the text of /proc/PID/maps, each once. Pure; lines that are none are left out.
+std::vector<FileId> mapped_files(std::string_view maps);
 
 /// The file's absolute path as the kernel has it.
 std::string path_of(const Fd& file);

@@ -24,6 +24,7 @@ void write_options(PoolSegment& segment, const PoolOptions& options) {
   const std::size_t workers = options.workers != 0 ? std::size_t{options.workers} : by_default;
   header.worker_count = static_cast<std::uint32_t>(workers);
   header.spin_ns = static_cast<std::uint32_t>(PoolCore::kSpin.count());
+  header.created_ns = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   if (!options.initializer) return;
   header.initializer = options.initializer.function() + 1;
   header.initializer_length = options.initializer.arguments().size();

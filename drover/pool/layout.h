@@ -126,6 +126,7 @@ struct PoolHeader {
   std::uint32_t cores;        ///< that this program may use
   std::uint32_t initializer;  ///< function index + 1 of the initializer, 0: none
   std::uint64_t initializer_offset, initializer_length;  ///< its encoded arguments
+  std::int64_t created_ns;                               ///< steady clock
   alignas(64) std::atomic<std::uint64_t> file_end;       ///< first byte that nobody has taken
   alignas(64) std::atomic<std::uint32_t> stop;
   std::atomic<std::uint64_t> active_jobs;  ///< a bit for each job slot in use

@@ -12,7 +12,7 @@ namespace drover::inline v1::worker {
 /// The first page of every segment that is shared with a child: what the two agree on before anything else is read.
 struct LaunchPage {
   static constexpr std::uint32_t kMagic = 0x52565244;  // "DRVR"
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
 
   std::uint32_t magic = kMagic;
   std::uint32_t version = kVersion;

@@ -3,6 +3,7 @@
 """usage: status_test.py PATH_OF_DROVER PATH_OF_NAMES_SCENARIO: what `drover status` lists and what --clean removes."""
 import contextlib
 import json
+import mmap
 import os
 import pathlib
 import shutil
@@ -37,12 +38,15 @@ class Owner:
         self.process.stdout.close()
 
     def guardian(self):
+        """Its number. The name is there before it has become the guardian's program."""
+        return driver.wait_for(lambda: next(self.find_guardians(), None))
+
+    def find_guardians(self):
         for status in pathlib.Path("/proc").glob("[0-9]*/status"):
             with contextlib.suppress(OSError):
                 command = (status.parent / "cmdline").read_bytes()
                 if command.startswith(b"drover-guardian") and f"PPid:\t{self.pid}\n" in status.read_text():
-                    return int(status.parent.name)
-        raise AssertionError("no guardian")
+                    yield int(status.parent.name)
 
     def kill_both(self):
         guardian = self.guardian()
@@ -105,12 +109,40 @@ class Status(unittest.TestCase):
             def workers():
                 return [p for p in tell()["processes"] if p["parent"] == demo.pid and p["role"] == "worker"]
             driver.wait_for(lambda: len(workers()) == 2)
-            [program] = [p for p in tell()["processes"] if p["pid"] == demo.pid]
+            told = tell()
+            [program] = [p for p in told["processes"] if p["pid"] == demo.pid]
             self.assertEqual((program["role"], program["pools"]), ("program", 1))
+            [pool] = [pool for pool in told["pools"] if pool["owner"]["pid"] == demo.pid]
+            self.assertEqual((pool["owner"]["program"], pool["workers"], pool["workers_running"]), ("drover", 2, 2))
+            self.assertTrue(0 <= pool["age_seconds"] < 60 and pool["memory_bytes"] > 0, pool)
+            driver.wait_for(lambda: [p["tasks_done"] for p in tell()["pools"] if p["owner"]["pid"] == demo.pid][0] > 0)
+            lines = driver.run("status").stdout.splitlines()
+            self.assertTrue(any(line.startswith(f"{demo.pid} (drover) ") for line in lines), lines)
             self.assertEqual({worker["pools"] for worker in workers()}, {0})
         finally:
             demo.kill()
             demo.wait()
+
+    def test_lists_who_uses_the_block_of_another(self):
+        with Owner(self.name) as owner, (folder / self.name).open("r+b") as file, mmap.mmap(file.fileno(), 4096):
+            processes = {process["pid"]: process for process in tell()["processes"]}
+            self.assertEqual(processes[os.getpid()]["attached"], [self.name])
+            self.assertEqual(processes[os.getpid()]["role"], "program")
+            self.assertEqual((processes[owner.pid]["attached"], processes[owner.pid]["blocks"]), ([], 1))
+            [line] = [line for line in driver.run("status").stdout.splitlines() if line.split()[0:1] == [str(os.getpid())]]
+            self.assertTrue(line.endswith("  uses 1 block"), line)
+        self.assertNotIn(os.getpid(), [process["pid"] for process in tell()["processes"]])
+
+    def test_a_pool_of_another_version_is_listed_without_its_facts(self):
+        junk = os.memfd_create("drover-pool")
+        try:
+            for content in b"", struct.pack("<IIQI", 0x52565244, 99, 0, 4), os.urandom(300_000):
+                os.pwrite(junk, content, 0)
+                [pool] = [pool for pool in tell()["pools"] if pool["owner"]["pid"] == os.getpid()]
+                self.assertEqual([pool[key] for key in ("workers", "age_seconds", "tasks_done")], [None] * 3)
+                self.assertEqual(driver.run("status").returncode, 0)
+        finally:
+            os.close(junk)
 
     def test_text_keeps_to_80_columns(self):
         long_name = self.name + "x" * (200 - len(self.name))

@@ -11,9 +11,9 @@
 #include "drover/health/source.h"
 #include "drover/os/host_files.h"
 #include "harness/deadline.h"
+#include "harness/hanging_files.h"
 #include "health/drm_tree.h"
 #include "health/fixture.h"
-#include "health/hanging_files.h"
 
 /// Files of the kernel that do not come back.
 namespace {

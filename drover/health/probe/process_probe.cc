@@ -167,7 +167,7 @@ void ProcessProbe::read_programs(const std::vector<Described>& all) {
   for (const Described& one : all) {
     if (one.read) folders.push_back(one.folder);
   }
-  const std::vector<ProgramReader::Request> requests = reader_.read(std::move(folders));
+  const std::vector<ProgramReader::Request> requests = reader_.ask(std::move(folders), read_program);
   auto request = requests.begin();
   for (const auto& [detail, known, folder, read] : all) {
     if (read) known->request = *request++;

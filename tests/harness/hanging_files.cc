@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "health/hanging_files.h"
+#include "harness/hanging_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -27,14 +27,9 @@ int real_openat(int folder, const char* name, int flags, unsigned mode) {
   return static_cast<int>(syscall(SYS_openat, folder, name, flags, mode));
 }
 
-}  // namespace
+unsigned mode_of(int flags, va_list rest) { return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, unsigned) : 0; }
 
-/// In place of the C library's: this program's own definition comes first.
-extern "C" int openat(int folder, const char* name, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const unsigned mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, unsigned) : 0;
-  va_end(rest);
+int open_or_hang(int folder, const char* name, int flags, unsigned mode) {
   const char* const ending = std::getenv(kEnding);
   if (ending != nullptr && path_of(folder, name).ends_with(ending)) {
     // A FIFO opens when somebody writes.
@@ -42,6 +37,25 @@ extern "C" int openat(int folder, const char* name, int flags, ...) {
     close(fifo);
   }
   return real_openat(folder, name, flags, mode);
+}
+
+}  // namespace
+
+/// In place of the C library's: this program's own definitions come first.
+extern "C" int openat(int folder, const char* name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const unsigned mode = mode_of(flags, rest);
+  va_end(rest);
+  return open_or_hang(folder, name, flags, mode);
+}
+
+extern "C" int open(const char* name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const unsigned mode = mode_of(flags, rest);
+  va_end(rest);
+  return open_or_hang(AT_FDCWD, name, flags, mode);
 }
 
 namespace drover_test {
