@@ -132,7 +132,8 @@ bool works_for(const Looked& looked, const os::FileId& pool) {
   return looked.process.role == ListedProcess::Role::kWorker && looked.master == pool;
 }
 
-ListedPool describe_pool(const PoolFile& file, const Looked& owner, const std::vector<Looked>& all) {
+/// Nothing when it has ended in this moment.
+std::optional<ListedPool> describe_pool(const PoolFile& file, const Looked& owner, const std::vector<Looked>& all) {
   ListedPool pool;
   pool.owner = owner.process.pid;
   pool.program = owner.process.program;
@@ -141,14 +142,15 @@ ListedPool describe_pool(const PoolFile& file, const Looked& owner, const std::v
   }));
   try {
     const auto opened = os::open_regular_file(file.path, false);
-    if (!opened) return pool;
+    if (!opened) return std::nullopt;
     const os::FileStatus status = os::file_status(*opened);
-    if (status.id != file.id) return pool;  // another file has the number of that descriptor by now
+    if (status.id != file.id) return std::nullopt;  // another file has the number of that descriptor by now
     pool.memory = status.allocated;
     pool.facts = detail::read_pool_facts(*opened);
-  } catch (const std::exception&) {  // it ended in this moment
+    return pool;
+  } catch (const std::exception&) {
+    return std::nullopt;
   }
-  return pool;
 }
 
 /// A pool belongs to the process that had its file first: workers inherit it, and forks of the owner.
@@ -162,8 +164,10 @@ std::vector<ListedPool> find_pools(std::vector<Looked>& all) {
   for (Looked* const looked : oldest_first) {
     for (const PoolFile& file : looked->pools) {
       if (works_for(*looked, file.id) || !known.emplace(file.id.device, file.id.inode).second) continue;
+      auto pool = describe_pool(file, *looked, all);
+      if (!pool) continue;
       ++looked->process.pools;
-      pools.push_back(describe_pool(file, *looked, all));
+      pools.push_back(std::move(*pool));
     }
   }
   std::stable_sort(pools.begin(), pools.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; });
