@@ -87,6 +87,12 @@ Fd open_pidfd(int pid) {
   return Fd(static_cast<int>(fd));
 }
 
+void end_now(int pid) noexcept {
+  ::kill(-pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace
 
 std::string ExitStatus::describe() const {
@@ -114,12 +120,12 @@ ChildProcess ChildProcess::spawn(const SpawnRequest& request) {
   try {
     return {pid, open_pidfd(pid)};
   } catch (...) {  // no descriptor left for the pidfd: do not leave the child behind
-    ::kill(pid, SIGKILL);
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    end_now(pid);
     throw;
   }
 }
+
+void ChildProcess::kill_and_reap() noexcept { end_now(pid_); }
 
 bool ChildProcess::send(int signal) const noexcept {
   fault_point();

@@ -44,6 +44,8 @@ class ChildProcess {
   bool send(int signal) const noexcept;
   /// If it is dead: kills what is left of its process group, reaps it and tells how it ended. Once only.
   std::optional<ExitStatus> try_reap();
+  /// Kills it with its process group and reaps it: for a child that nobody is going to look after.
+  void kill_and_reap() noexcept;
 
  private:
   ChildProcess(int pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}

@@ -60,4 +60,20 @@ std::optional<std::uint64_t> oom_kills(const std::string& root) {
   return kills.own ? kills.own : kills.subtree;
 }
 
+std::optional<ProcessMemory> process_memory_if_known(int pid) noexcept {
+  try {
+    return process_memory(pid);
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+std::optional<std::uint64_t> oom_kills_if_known() noexcept {
+  try {
+    return oom_kills();
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace drover::inline v1::os

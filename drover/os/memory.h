@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -39,21 +40,25 @@ std::optional<ProcessMemory> process_memory(int pid, bool with_pss = false, cons
 /// most likely one of them.
 std::optional<std::uint64_t> oom_kills(const std::string& root = {});
 
-/// Which deaths by SIGKILL the out-of-memory killer explains: each kill that the cgroup counts explains one, in the
-/// order in which they are seen, as several processes may have been killed at once.
+/// The same two for whoever can do without: nullopt instead of an exception too.
+std::optional<ProcessMemory> process_memory_if_known(int pid) noexcept;
+std::optional<std::uint64_t> oom_kills_if_known() noexcept;
+
+/// Which deaths by SIGKILL the out-of-memory killer explains: each kill that the cgroup counts while a process lives
+/// explains one, in the order in which they are seen, as several processes may have been killed at once.
 class OomLedger {
  public:
-  explicit OomLedger(std::uint64_t kills) noexcept : explained_(kills) {}
-
-  /// At a death: the count now. What is left when a process ended in another way was somebody else's.
-  bool explains(bool by_sigkill, std::uint64_t kills) noexcept {
-    const bool result = by_sigkill && kills > explained_;
-    explained_ = result ? explained_ + 1 : kills;
-    return result;
+  /// At a death by SIGKILL: the count when the process began, and now. False when either is unknown.
+  bool explains(std::optional<std::uint64_t> at_start, std::optional<std::uint64_t> now) noexcept {
+    if (!at_start || !now) return false;
+    const std::uint64_t spent = std::max(explained_, *at_start);
+    if (*now <= spent) return false;
+    explained_ = spent + 1;
+    return true;
   }
 
  private:
-  std::uint64_t explained_;
+  std::uint64_t explained_ = 0;
 };
 
 /// MemAvailable in /proc/meminfo; MemFree on kernels without. Pure.

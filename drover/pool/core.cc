@@ -59,6 +59,12 @@ PoolCore::PoolCore(const PoolOptions& options)
   }
 }
 
+std::shared_ptr<PoolCore> PoolCore::make(const PoolOptions& options) {
+  return {new PoolCore(options), [](PoolCore* core) {
+            if (core->belongs_to_this_process()) delete core;
+          }};
+}
+
 PoolCore::~PoolCore() { close(); }
 
 void PoolCore::close() noexcept {
@@ -79,10 +85,6 @@ void PoolCore::close() noexcept {
     service_->remove_on_interrupt(interrupt_key_);
   });
   sweep();
-}
-
-void PoolCore::refuse_fork() {
-  throw Error("pools and processes belong to the process that made them; this is a fork of it");
 }
 
 bool PoolCore::usable() const noexcept {

@@ -47,6 +47,10 @@ class PoolCore final : public Crew::Listener {
   static constexpr std::uint32_t kIndexCapacity = 8192;  ///< entries in all lanes of a map over an index range
   static constexpr std::uint32_t kInputCapacity = 1024;  ///< of any other map
 
+  /// A pool, shared by whoever must still find it. In a fork of the process it is never freed: its parts are the other
+  /// process's, and a thread of that may have been changing them.
+  static std::shared_ptr<PoolCore> make(const PoolOptions& options);
+
   explicit PoolCore(const PoolOptions& options);
   ~PoolCore();
   PoolCore(const PoolCore&) = delete;
@@ -68,7 +72,7 @@ class PoolCore final : public Crew::Listener {
   bool belongs_to_this_process() const noexcept { return os::forks() == forks_; }
   /// Throws Error in a fork.
   void require_owner() const {
-    if (!belongs_to_this_process()) refuse_fork();
+    if (!belongs_to_this_process()) worker::Service::refuse_fork();
   }
   /// Grows with each death of a worker.
   std::uint64_t deaths() const noexcept { return deaths_.load(std::memory_order_acquire); }
@@ -95,7 +99,6 @@ class PoolCore final : public Crew::Listener {
   PoolStats stats();
 
  private:
-  [[noreturn]] static void refuse_fork();
   void worker_died(const WorkerDeath& death) noexcept override;
   void crew_failed(std::exception_ptr reason) noexcept override;
   void tell_news() noexcept;

@@ -231,7 +231,6 @@ std::size_t Crew::living() const {
 }
 
 void Crew::stop(Duration grace) noexcept {
-  if (!service_->belongs_to_this_process()) return;
   service_->call([this] {
     stopping_ = true;  // first: an end that was asked for is no death
     service_->forget(memory_timer_);
@@ -304,11 +303,11 @@ void Crew::kill(std::uint32_t slot) noexcept {
 }
 
 void Crew::sample_memory() {
+  sample_memory_later();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const bool idle = header_.workers[i].idle_since_ns.load(std::memory_order_relaxed) != 0;
     if (members_[i].child && !idle) members_[i].child->sample_memory();
   }
-  sample_memory_later();
 }
 
 void Crew::sample_memory_later() {
@@ -379,7 +378,7 @@ void Crew::fill_stats(std::vector<WorkerStats>& stats) const {
       const std::uint64_t up = now - slot.started_ns.load(std::memory_order_relaxed);
       out.busy = std::chrono::nanoseconds(up > idle ? up - idle : 0);
     }
-    const auto memory = out.pid != 0 ? os::process_memory(out.pid) : std::nullopt;
+    const auto memory = out.pid != 0 ? os::process_memory_if_known(out.pid) : std::nullopt;
     if (memory) {
       out.memory_bytes = memory->rss_bytes;
       out.peak_memory_bytes = memory->peak_rss_bytes;

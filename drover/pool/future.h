@@ -66,7 +66,7 @@ class TaskHandle {
 
 /// The result of a submitted task, once it is there. Move-only; one thread at a time, different futures from different
 /// threads. A dropped Future detaches: its task runs all the same, unless the pool ends before the task begins. In a
-/// fork of the process it can only be dropped, which does nothing there; all else throws Error.
+/// fork of the process it can only be dropped, which does nothing there; all else throws Error, and so it is ready().
 template <class R>
 class [[nodiscard]] Future {
  public:

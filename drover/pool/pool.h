@@ -73,7 +73,7 @@ class Pool {
   /// Starts the workers and does not wait for them. Throws InvalidArgument without init, std::system_error and Error
   /// when processes cannot be started.
   template <std::same_as<PoolOptions> S = PoolOptions>
-  explicit Pool(S options = {}) : core_(std::make_shared<detail::PoolCore>(options)) {}
+  explicit Pool(S options = {}) : core_(detail::PoolCore::make(options)) {}
   /// Cancels what no worker has begun, waits for running tasks at most PoolOptions::grace, and ends the workers.
   ~Pool() {
     if (core_) core_->close();

@@ -62,17 +62,25 @@ std::shared_ptr<Child> Child::start(Service& service, ChildSpec spec) {
   return std::make_shared<Child>(service, std::move(spec));
 }
 
+/// What can fail is done before the process is there, or it ends again: nobody else knows of it.
 Child::Child(Service& service, ChildSpec spec)
-    : service_(service), spec_(std::move(spec)), process_([&] {
+    : service_(service), spec_(std::move(spec)), oom_kills_at_start_(os::oom_kills_if_known()), process_([&] {
         if (spec_.output == Output::kInherit) return start_process(service_, spec_, 1, 2);
         os::Pipe out = os::make_pipe(), err = os::make_pipe();
-        os::ChildProcess process = start_process(service_, spec_, out.write_end.get(), err.write_end.get());
         out_ = std::make_unique<OutputPump>(service_, std::move(out.read_end), 1);
         err_ = std::make_unique<OutputPump>(service_, std::move(err.read_end), 2);
-        return process;
+        return start_process(service_, spec_, out.write_end.get(), err.write_end.get());
       }()) {
-  service_.guard_group(pid());
-  key_ = service_.watch(process_.pidfd(), [this] { on_pidfd(); });
+  spec_.inherited = {};  // large, and of no more use
+  spec_.environment = {};
+  try {
+    service_.guard_group(pid());
+    key_ = service_.watch(process_.pidfd(), [this] { on_pidfd(); });
+  } catch (...) {
+    service_.unguard_group(pid());
+    process_.kill_and_reap();
+    throw;
+  }
 }
 
 Child::~Child() {
@@ -81,7 +89,7 @@ Child::~Child() {
 }
 
 void Child::sample_memory() {
-  if (const auto memory = os::process_memory(pid())) {
+  if (const auto memory = os::process_memory_if_known(pid())) {
     peak_memory_ = memory->peak_rss_bytes;
     sampled_ = std::chrono::steady_clock::now();
   }
@@ -102,16 +110,26 @@ void Child::on_reaped(const os::ExitStatus& status) {
   ChildEnd end;
   end.pid = pid();
   end.status = status;
-  if (err_) {
-    err_->read_rest();
-    end.last_output = err_->tail();
-    OutputPump::finish(std::move(out_));
-    OutputPump::finish(std::move(err_));
-  }
-  end.killed_for_memory = service_.oom_ledger().explains(status.signal == SIGKILL, os::oom_kills().value_or(0));
+  end.last_output = last_output();
+  end.killed_for_memory =
+      status.signal == SIGKILL && service_.oom_ledger().explains(oom_kills_at_start_, os::oom_kills_if_known());
   end.peak_memory = peak_memory_;
   end.peak_memory_age = std::chrono::duration<double>(std::chrono::steady_clock::now() - sampled_).count();
   if (const auto on_end = std::exchange(spec_.on_end, nullptr)) on_end(end);  // may destroy this
+}
+
+/// Its end is told whatever becomes of its output.
+std::string Child::last_output() noexcept {
+  if (!err_) return {};
+  try {
+    err_->read_rest();
+    std::string tail = err_->tail();
+    OutputPump::finish(std::move(out_));
+    OutputPump::finish(std::move(err_));
+    return tail;
+  } catch (...) {
+    return {};
+  }
 }
 
 }  // namespace drover::inline v1::worker

@@ -28,7 +28,7 @@ struct ChildEnd {
   int pid = 0;
   os::ExitStatus status;
   std::string last_output;         ///< end of its stderr, at most 4 KiB; empty with Output::kInherit
-  bool killed_for_memory = false;  ///< by SIGKILL, and the cgroup counted a kill that no earlier death explains
+  bool killed_for_memory = false;  ///< by SIGKILL, and the cgroup has counted a kill since that no other death explains
   std::uint64_t peak_memory = 0;   ///< bytes, VmHWM as last sampled; 0: never sampled
   double peak_memory_age = 0;      ///< seconds since that sample
 
@@ -48,7 +48,7 @@ struct ChildSpec {
   std::vector<std::string> inherited;
   std::vector<std::string> environment;  ///< NAME=value that the child has instead of those, or in addition
   Output output = Output::kForward;
-  std::function<void(const ChildEnd&)> on_end;  ///< service thread, once, when it is reaped and its output is read
+  std::function<void(const ChildEnd&)> on_end;  ///< service thread, once, when it is reaped and its output was read
 };
 
 /// A running child. Made and used on the service thread; pid is constant.
@@ -72,9 +72,11 @@ class Child {
  private:
   void on_pidfd();
   void on_reaped(const os::ExitStatus& status);
+  std::string last_output() noexcept;
 
   Service& service_;
   ChildSpec spec_;
+  const std::optional<std::uint64_t> oom_kills_at_start_;
   std::unique_ptr<OutputPump> out_, err_;
   os::ChildProcess process_;
   Service::Key key_ = 0, retry_ = 0;

@@ -2,6 +2,7 @@
 #include "drover/worker/output.h"
 
 #include <array>
+#include <system_error>
 #include <utility>
 
 #include "drover/os/stream.h"
@@ -48,13 +49,23 @@ void OutputPump::flush() {
   pass_on(false);
   const bool full = pending_.size() >= kLongestLine;
   if (full || ended_) stop_watching();  // full: our own stream takes nothing now, so the writer has to wait
-  if (!full && !ended_ && key_ == 0) key_ = service_.watch(source_, [this] { on_readable(); });
-  const bool blocked = full || pending_.find('\n') != std::string::npos;
+  const bool watching = full || ended_ || key_ != 0 || watch_source();
+  const bool blocked = full || !watching || pending_.find('\n') != std::string::npos;
   if (!blocked || timer_ != 0) return;
   timer_ = service_.at(std::chrono::steady_clock::now() + kRetry, [this] {
     timer_ = 0;
     flush();
   });
+}
+
+/// False when the system has no memory for it now.
+bool OutputPump::watch_source() noexcept {
+  try {
+    key_ = service_.watch(source_, [this] { on_readable(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
 }
 
 OutputPump::Read OutputPump::read_some() {

@@ -32,6 +32,7 @@ class OutputPump {
   enum class Read { kMore, kNothing, kEnd };
   void on_readable();
   void flush();
+  bool watch_source() noexcept;
   Read read_some();
   void pass_on(bool whole);
   static void drain(const std::shared_ptr<OutputPump>& pump);

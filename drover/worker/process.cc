@@ -48,7 +48,6 @@ class ProcessState {
   }
 
   ~ProcessState() {
-    if (!service_->belongs_to_this_process()) return;
     service_->call([this] {
       service_->remove_on_interrupt(interrupt_key_);
       child_.reset();
@@ -57,6 +56,7 @@ class ProcessState {
   ProcessState(const ProcessState&) = delete;
   ProcessState& operator=(const ProcessState&) = delete;
 
+  const Service& service() const noexcept { return *service_; }
   int pid() const noexcept { return pid_; }
 
   std::optional<ExitStatus> status() const {
@@ -81,7 +81,7 @@ class ProcessState {
   }
 
   void end() noexcept {
-    if (!service_->belongs_to_this_process() || status()) return;
+    if (status()) return;
     send(SIGTERM);
     if (os::pending_interrupt() == 0 && wait(os::deadline_after(kTerminateGrace), false)) return;
     send(SIGKILL);
@@ -115,10 +115,16 @@ class ProcessState {
   std::optional<ExitStatus> status_;  // protected by mutex_
 };
 
-std::shared_ptr<ProcessState> start_process(std::uint32_t entry, std::string_view function,
-                                            std::span<const std::byte> arguments, wire::Kept kept) {
+void EndProcess::operator()(ProcessState* state) const noexcept {
+  if (!state->service().belongs_to_this_process()) return;
+  state->end();
+  delete state;
+}
+
+ProcessPtr start_process(std::uint32_t entry, std::string_view function, std::span<const std::byte> arguments,
+                         wire::Kept kept) {
   require_init("spawn");
-  return std::make_shared<ProcessState>(entry, function, arguments, std::move(kept));
+  return ProcessPtr(new ProcessState(entry, function, arguments, std::move(kept)));
 }
 
 SpawnedCall::SpawnedCall(ChildContext& context) {
@@ -143,23 +149,9 @@ int SpawnedCall::report_uncaught(std::string_view function) noexcept {
 
 }  // namespace worker
 
-Process::Process() noexcept = default;
-Process::Process(std::shared_ptr<worker::ProcessState> state) noexcept : state_(std::move(state)) {}
-Process::Process(Process&& other) noexcept = default;
-
-Process::~Process() {
-  if (state_) state_->end();
-}
-
-Process& Process::operator=(Process&& other) noexcept {
-  if (this == &other) return *this;
-  if (state_) state_->end();
-  state_ = std::move(other.state_);
-  return *this;
-}
-
 worker::ProcessState& Process::state() const {
   if (!state_) throw InvalidArgument("this Process is empty: it was moved from or never started");
+  state_->service().require_owner();  // in a fork nothing tells of its end, and the mutex may be locked for ever
   return *state_;
 }
 

@@ -39,8 +39,14 @@ class SpawnedCall {
   std::vector<std::byte> arguments_;
 };
 
-std::shared_ptr<ProcessState> start_process(std::uint32_t entry, std::string_view function,
-                                            std::span<const std::byte> arguments, wire::Kept kept);
+/// Ends the process and lets go of it. In a fork of the creating process it is left as it is, never to be freed.
+struct EndProcess {
+  void operator()(ProcessState* state) const noexcept;
+};
+using ProcessPtr = std::unique_ptr<ProcessState, EndProcess>;
+
+ProcessPtr start_process(std::uint32_t entry, std::string_view function, std::span<const std::byte> arguments,
+                         wire::Kept kept);
 
 template <auto F>
 int run_spawned(ChildContext& context) {
@@ -66,14 +72,12 @@ void spawned_thunk(void* context) {
 }  // namespace worker
 
 /// A process that runs one function of this program and ends. Move-only; one thread at a time; only the creating
-/// process. Dropped, it is terminated, killed if that does not help within two seconds, and reaped.
+/// process: in a fork of that it can only be dropped, which does nothing there; all else throws Error. Dropped, it is
+/// terminated, killed if that does not help within two seconds, and reaped.
 class Process {
  public:
-  Process() noexcept;
-  explicit Process(std::shared_ptr<worker::ProcessState> state) noexcept;
-  ~Process();
-  Process(Process&& other) noexcept;
-  Process& operator=(Process&& other) noexcept;
+  Process() = default;
+  explicit Process(worker::ProcessPtr state) noexcept : state_(std::move(state)) {}
 
   int pid() const;
   /// Waits for its end. Throws Interrupted.
@@ -90,7 +94,7 @@ class Process {
 
  private:
   worker::ProcessState& state() const;
-  std::shared_ptr<worker::ProcessState> state_;
+  worker::ProcessPtr state_;
 };
 
 /// Starts a process that calls F; arguments are converted to the parameter types here and travel. Throws

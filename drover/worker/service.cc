@@ -59,10 +59,6 @@ Service::Service() {
 }
 
 Service::~Service() {
-  if (!belongs_to_this_process()) {
-    thread_.detach();
-    return;
-  }
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
@@ -83,10 +79,12 @@ void Service::post(Callback callback) {
   wake_.signal();
 }
 
+void Service::refuse_fork() {
+  throw Error("pools and processes belong to the process that made them; this is a fork of it");
+}
+
 void Service::call(const Callback& callback) {
-  if (!belongs_to_this_process()) {
-    throw Error("pools and processes belong to the process that made them; this is a fork of it");
-  }
+  require_owner();
   if (std::this_thread::get_id() == thread_.get_id()) return callback();
   std::promise<void> done;
   post([&] {
@@ -103,12 +101,17 @@ void Service::call(const Callback& callback) {
 Service::Key Service::watch(const os::Fd& fd, Callback callback) {
   const Key key = next_key_++;
   watched_[key] = std::move(callback);
-  epoll_.add(fd, key);
+  try {
+    epoll_.add(fd, key);
+  } catch (...) {
+    watched_.erase(key);
+    throw;
+  }
   return key;
 }
 
 void Service::unwatch(const os::Fd& fd, Key key) {
-  if (watched_.erase(key) != 0 && belongs_to_this_process()) epoll_.remove(fd);
+  if (watched_.erase(key) != 0) epoll_.remove(fd);
 }
 
 Service::Key Service::at(std::chrono::steady_clock::time_point when, Callback callback) {
@@ -132,7 +135,7 @@ void Service::guard_group(int leader) {
   });
 }
 
-void Service::unguard_group(int leader) {
+void Service::unguard_group(int leader) noexcept {
   if (guarded_groups_.erase(leader) != 0 && guardian_) guardian_->forget_group(leader);
 }
 

@@ -43,8 +43,14 @@ class Service {
   /// Runs `callback` on the service thread and waits; its exception is thrown here.
   void call(const Callback& callback);
 
-  /// False in a fork of the creating process, where there is no such thread: nothing of this is then to be touched.
+  /// False in a fork of the creating process, where there is no such thread: nothing of this is then to be touched, the
+  /// destructor included.
   bool belongs_to_this_process() const noexcept { return os::current_pid() == owner_; }
+  /// Throws Error in a fork.
+  void require_owner() const {
+    if (!belongs_to_this_process()) refuse_fork();
+  }
+  [[noreturn]] static void refuse_fork();
 
   /// The read end of the life line: when this process is gone, however it died, the write end is closed.
   const os::Fd& life_line() const noexcept { return life_line_.read_end; }
@@ -54,7 +60,7 @@ class Service {
   /// Has the process group of a child killed when this process is gone. A guardian process is started soon for the
   /// first.
   void guard_group(int leader);
-  void unguard_group(int leader);
+  void unguard_group(int leader) noexcept;
 
   /// Calls `callback` while `fd` is readable. The descriptor must stay open until unwatch.
   Key watch(const os::Fd& fd, Callback callback);
@@ -109,7 +115,7 @@ class Service {
   os::Fd guardian_pidfd_;
   Key guardian_key_ = 0;
   int guardian_starts_ = 0;
-  os::OomLedger oom_ledger_{os::oom_kills().value_or(0)};
+  os::OomLedger oom_ledger_;
   std::thread thread_;  // last: it uses all of the above
 };
 

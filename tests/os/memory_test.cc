@@ -28,13 +28,25 @@ void write_cgroups(const FixtureTree& tree, const char* outer_limit, const char*
 }
 
 TEST(OomLedger, EachKillExplainsOneDeath) {
-  os::OomLedger ledger(5);
-  EXPECT_FALSE(ledger.explains(true, 5)) << "killed by hand";
-  EXPECT_TRUE(ledger.explains(true, 7)) << "two at once";
-  EXPECT_TRUE(ledger.explains(true, 7));
-  EXPECT_FALSE(ledger.explains(true, 7));
-  EXPECT_FALSE(ledger.explains(false, 8)) << "somebody else's";
-  EXPECT_FALSE(ledger.explains(true, 8));
+  os::OomLedger ledger;
+  EXPECT_FALSE(ledger.explains(5, 5)) << "killed by hand";
+  EXPECT_TRUE(ledger.explains(5, 7)) << "two at once";
+  EXPECT_TRUE(ledger.explains(5, 7));
+  EXPECT_FALSE(ledger.explains(5, 7));
+}
+
+TEST(OomLedger, AKillBeforeAProcessBeganDoesNotExplainItsDeath) {
+  os::OomLedger ledger;
+  EXPECT_FALSE(ledger.explains(6, 6)) << "the kill was another program's, before";
+  EXPECT_TRUE(ledger.explains(5, 6)) << "one that lived then may have been it";
+  EXPECT_TRUE(ledger.explains(6, 7));
+}
+
+TEST(OomLedger, WhatIsNotKnownExplainsNothing) {
+  os::OomLedger ledger;
+  EXPECT_FALSE(ledger.explains({}, 7));
+  EXPECT_FALSE(ledger.explains(6, {}));
+  EXPECT_FALSE(ledger.explains({}, {}));
 }
 
 }  // namespace

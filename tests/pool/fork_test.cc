@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fork of the program has copies of pools, results and futures, whose destructors run when it unwinds.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "drover/drover.h"
 #include "harness/deadline.h"
+#include "harness/in_fork.h"
 #include "pool/shared_counters.h"
 
 using namespace std::chrono_literals;
 using drover_test::counters;
 using drover_test::eventually;
+using drover_test::in_fork;
+using drover_test::is_refused;
 using drover_test::SharedCounters;
 
 namespace {
@@ -27,27 +27,6 @@ int gated(const std::string& path, int value) {
   return value;
 }
 std::vector<int> large(int i) { return std::vector<int>(100'000, i); }
-
-/// Runs `body` in a fork; the number that it returns, or -1 when it did not return.
-int in_fork(const std::function<int()>& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);  // whatever waits there for what cannot come
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-bool is_refused(const std::function<void()>& call) {
-  try {
-    call();
-    return false;
-  } catch (const drover::Error& error) {
-    return std::string(error.what()).find("this is a fork of it") != std::string::npos;
-  }
-}
 
 TEST(Fork, DroppingResultsThereTakesNothingFromTheParent) {
   SharedCounters shared;
