@@ -97,6 +97,10 @@ void ChunkCall::put_error(const std::exception_ptr& error) {
   worker_.progress.store(item_, std::memory_order_release);  // after its record: a failed item is not merely counted
 }
 
+void ChunkCall::put_error_for_all(const std::exception_ptr& error) {
+  for (std::uint32_t i = 0; i < count && begin_item(); ++i) put_error(error);
+}
+
 /// The window of a map is smaller than its rings (RingProducer::sure_records), so this means damaged memory.
 std::byte* ChunkCall::no_room() noexcept {
   std::fputs("drover: a result ring is full, which cannot be unless something wrote over shared memory\n", stderr);

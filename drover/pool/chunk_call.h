@@ -72,6 +72,8 @@ class ChunkCall {
   /// The item's result, or its encoded exception, as any number of bytes.
   void put_bytes(std::span<const std::byte> bytes, bool failed);
   void put_error(const std::exception_ptr& error);
+  /// Nothing can be run, because the inputs are not to be had: each item has this error.
+  void put_error_for_all(const std::exception_ptr& error);
 
   /// For results without a value (kNoValue) the worker's own line counts what is finished, and the ring hears of many
   /// at once.

@@ -24,22 +24,36 @@ void MapJob::refill() {
   if (input_ended_ || closed_) return;
   core_->require_owner();
   widen_window();
-  const bool timed = spec_.job.timeout_ns != 0;
-  if (timed) core_->crew().watch_deadlines(spec_.options.timeout);
   const std::uint32_t largest_chunk = chunk_size();
   publish_now_ = false;
   if (!spec_.job.indexed) pace_.begin();
   try {
-    while (has_room() && find_free_position() && arm_next(largest_chunk)) {
+    while (core_->usable() && has_room() && find_free_position() && arm_next(largest_chunk)) {
       if (!std::exchange(publish_now_, false)) continue;
-      if (timed) core_->crew().watch_deadlines(spec_.options.timeout);  // the range may have taken long
+      watch_limits();
       publish();
+      pace_.begin();  // what this took is not the range's fault
       if (pace_.slow() && something_to_do()) break;
     }
+    watch_limits();
   } catch (const OutOfMemory&) {
     if (in_flight_ == 0) throw;  // else results that are delivered give memory back: it is tried again
+  } catch (...) {
+    end_inputs(std::current_exception());
   }
   publish();
+}
+
+/// The range may have taken long since the last time.
+void MapJob::watch_limits() {
+  if (spec_.job.timeout_ns != 0 && unpublished_chunks_ != 0) core_->crew().watch_deadlines(spec_.options.timeout);
+}
+
+/// There are no more inputs because of this, which is thrown when the results of those before are delivered.
+void MapJob::end_inputs(std::exception_ptr error) noexcept {
+  input_error_ = std::move(error);
+  input_ended_ = true;
+  has_encoded_ = false;
 }
 
 bool MapJob::has_room() const noexcept {
@@ -146,6 +160,7 @@ std::uint32_t MapJob::encode_inputs(InputEntry& entry, std::uint32_t count) {
   std::size_t length = 0;
   std::uint32_t inputs = 0;
   while (inputs < count && encode_next_input()) {
+    publish_now_ = pace_.note() || publish_now_;  // before the input is stored, which is not the range's doing
     const std::span<const std::byte> bytes = encoded_.bytes();  // the input's length and the input
     if (length + bytes.size() > InputEntry::kInlineBytes) {
       if (inputs != 0) break;
@@ -160,7 +175,6 @@ std::uint32_t MapJob::encode_inputs(InputEntry& entry, std::uint32_t count) {
     for (auto& owner : encoded_kept_) new_kept_.push_back(std::move(owner));
     encoded_kept_.clear();
     ++inputs;
-    publish_now_ = pace_.note() || publish_now_;
     if (entry.spill != 0 || (publish_now_ && spec_.options.chunk == 0)) break;
   }
   entry.length = length;
@@ -179,10 +193,10 @@ bool MapJob::encode_next_input() noexcept {
     has_encoded_ = source_->next(encoded_);
     const std::uint64_t size = encoded_.size() - kInputPrefix;
     std::memcpy(const_cast<std::byte*>(encoded_.bytes().data()), &size, sizeof size);
+    input_ended_ = !has_encoded_;
   } catch (...) {
-    input_error_ = std::current_exception();
+    end_inputs(std::current_exception());
   }
-  input_ended_ = !has_encoded_;
   return has_encoded_;
 }
 

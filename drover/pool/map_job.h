@@ -30,8 +30,8 @@ class MapJob {
   MapJob& operator=(const MapJob&) = delete;
 
   /// The next results, at least one but at the end; valid until the next call. An item that failed comes alone. Throws
-  /// what the range of inputs threw, once all inputs before are delivered; Interrupted; why the pool has ended; Error
-  /// in a fork.
+  /// what the range of inputs threw, or why one could not be sent, once all inputs before are delivered; Interrupted;
+  /// why the pool has ended; Error in a fork.
   std::span<MapItem> next();
   /// The consumer has done with so many of them.
   void count_delivered(std::uint64_t items) noexcept {
@@ -106,6 +106,8 @@ class MapJob {
 
   // map_arming.cc: inputs on their way to the workers
   void refill();
+  void watch_limits();
+  void end_inputs(std::exception_ptr error) noexcept;
   void publish() noexcept;
   bool has_room() const noexcept;
   bool more_inputs() const noexcept { return !input_ended_; }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "drover/base/errors.h"
+#include "drover/os/file_limit.h"
 
 namespace drover::inline v1::detail {
 namespace {
@@ -26,7 +27,9 @@ PoolSegment::PoolSegment(os::MemoryFile file) : file_(std::move(file)) {
 std::uint64_t PoolSegment::append(std::uint64_t length) {
   const std::uint64_t size = os::round_to_page(length);
   if (size > kLargestFile) throw OutOfMemory("a value of " + std::to_string(length) + " bytes is too large to travel");
-  const std::uint64_t offset = header().file_end.fetch_add(size, std::memory_order_relaxed);
+  std::uint64_t offset = header().file_end.load(std::memory_order_relaxed);
+  do os::check_file_limit(offset + size);  // before the end is moved: a smaller value may still fit
+  while (!header().file_end.compare_exchange_weak(offset, offset + size, std::memory_order_relaxed));
   file_.grow_to(offset + size);
   return offset;
 }
@@ -39,8 +42,14 @@ std::uint64_t PoolSegment::store(std::span<const std::byte> data) {
 
 void PoolSegment::fill(std::uint64_t offset, std::span<const std::byte> data) const {
   if (data.empty()) return;
-  file_.reserve(offset, os::round_to_page(data.size()));
-  file_.write_at(offset, data);  // a first fill through the file is twice as fast as through a fresh mapping
+  const std::uint64_t length = os::round_to_page(data.size());
+  try {
+    file_.reserve(offset, length);
+    file_.write_at(offset, data);  // a first fill through the file is twice as fast as through a fresh mapping
+  } catch (...) {
+    discard(offset, length);
+    throw;
+  }
 }
 
 std::byte* PoolSegment::map(std::uint64_t offset, std::uint64_t length) {

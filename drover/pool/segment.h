@@ -21,11 +21,13 @@ class PoolSegment {
   PoolHeader& header() const noexcept { return *reinterpret_cast<PoolHeader*>(header_mapping_.data()); }
   const os::MemoryFile& file() const noexcept { return file_; }
 
-  /// A fresh range of the file, page-aligned, of zero bytes that take no memory until they are touched.
+  /// A fresh range of the file, page-aligned, of zero bytes that take no memory until they are touched. Throws
+  /// std::system_error when the file would become larger than files of this process may be; ranges that were given back
+  /// count.
   std::uint64_t append(std::uint64_t length);
   /// Puts `data` into a fresh range and returns its offset. Throws OutOfMemory.
   std::uint64_t store(std::span<const std::byte> data);
-  /// Reserves and fills a range from append.
+  /// Reserves and fills a range from append, or throws and gives what it has taken of it back.
   void fill(std::uint64_t offset, std::span<const std::byte> data) const;
   /// Gives the memory of a range back. Does nothing for a range that append cannot have given.
   void discard(std::uint64_t offset, std::uint64_t length) const noexcept;

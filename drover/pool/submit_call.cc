@@ -62,7 +62,7 @@ void SubmitCall::put_error(const std::exception_ptr& error) {
   const EncodedError encoded(error);
   try {
     put_bytes(encoded.bytes(), true);
-  } catch (...) {  // not even room for the error: it arrives as one without a text
+  } catch (...) {  // not even room for the error: SubmitQueue::take says so
     entry_.failed = 1;
     entry_.result_length = 0;
   }

@@ -195,6 +195,10 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
     std::rethrow_exception(core_.death_error(state::owner(word), std::string(name)));
   }
   const std::uint64_t length = entry.result_length;  // once: the worker's memory is not to be trusted
+  if (entry.failed != 0 && length == 0) {
+    const auto name = std::string(wire::function_name(wire::program_functions().text(entry.function)));
+    throw RemoteError(RemoteTrace("an exception", "its task failed where there was no memory for its text", name, ""));
+  }
   os::Mapping mapping;
   std::span<const std::byte> bytes(entry.result);
   if (length <= SubmitEntry::kNear) bytes = entry.near_result;

@@ -159,24 +159,30 @@ bool WorkerLoop::claim_from_chain(JobView& view, JobSlot& slot, Claim& claim) {
   }
 }
 
+/// A process that may not map so much (ulimit -v, a limit that its initializer has set) can still run other items.
+void WorkerLoop::map_inputs(InputEntry& entry, ChunkInputs& inputs) const {
+  inputs.skip = entry.skip;
+  inputs.bytes = {entry.bytes, entry.spill != 0 ? 0 : entry.length};
+  if (entry.spill == 0) return;
+  try {
+    inputs.mapped = os::Mapping(segment_.file(), entry.spill, os::round_to_page(entry.length));
+    inputs.bytes = {inputs.mapped.data(), entry.length};
+  } catch (...) {
+    inputs.error = std::current_exception();
+  }
+}
+
 void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
   auto& entry = *reinterpret_cast<ChunkEntry*>(claim.entry);
-  std::span<const std::byte> inputs;
-  std::uint32_t skip = 0;
-  os::Mapping mapped;
-  if (slot.indexed == 0) {
-    auto& input = reinterpret_cast<InputEntry&>(entry);
-    skip = input.skip;
-    if (input.spill != 0) mapped = os::Mapping(segment_.file(), input.spill, os::round_to_page(input.length));
-    inputs = {input.spill != 0 ? mapped.data() : input.bytes, input.length};
-  }
+  self_.running.store(entry.count, std::memory_order_relaxed);  // first: whatever ends this worker, it has worked
+  ChunkInputs inputs;
+  if (slot.indexed == 0) map_inputs(reinterpret_cast<InputEntry&>(entry), inputs);
   set_running_function(slot.function);
   const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
-  ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, inputs, skip);
-  self_.running.store(call.count, std::memory_order_relaxed);
+  ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, inputs.bytes, inputs.skip);
   const bool counting = slot.value_size == kNoValue;
   if (counting) call.begin_counting(static_cast<std::size_t>(&slot - header_.jobs.data()));
-  view.thunk(&call);
+  inputs.error ? call.put_error_for_all(inputs.error) : view.thunk(&call);
   if (counting) call.end_counting();
   // First the tasks: at every moment one of both says that this worker has worked (WorkerDeath::worked).
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);

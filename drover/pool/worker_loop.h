@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <span>
 #include <vector>
 
 #include "drover/pool/segment.h"
@@ -29,6 +31,14 @@ struct Claim {
   std::uint32_t position = 0;  ///< in all boards of a map, one after the other
 };
 
+/// The encoded inputs of a chunk.
+struct ChunkInputs {
+  std::span<const std::byte> bytes;
+  std::uint32_t skip = 0;
+  os::Mapping mapped;        ///< where the bytes lie, if not in the entry
+  std::exception_ptr error;  ///< why there are none
+};
+
 /// What a pool's worker does until it is told to stop: claim, run, publish, sleep. One thread, the worker's first.
 class WorkerLoop {
  public:
@@ -43,6 +53,7 @@ class WorkerLoop {
   bool claim_from_lanes(JobView& view, Claim& claim);
   bool claim_from_chain(JobView& view, JobSlot& slot, Claim& claim);
   void run_chunk(JobSlot& slot, JobView& view, const Claim& claim);
+  void map_inputs(InputEntry& entry, ChunkInputs& inputs) const;
   void run_task(SubmitEntry& entry);
   bool has_work() const;
   bool stopped() const noexcept { return header_.stop.load(std::memory_order_acquire) != 0; }
