@@ -16,24 +16,32 @@ void RangePace::begin() noexcept {
 }
 
 bool RangePace::note() noexcept {
-  constexpr int kLook = 8;  // not even the coarse clock is free: a range that becomes slow holds back so many, once
+  constexpr int kLook = 8;  // not even the coarse clock is free
   if (!proven()) {
     const auto now = std::chrono::steady_clock::now();
-    const bool delayed = now - std::exchange(last_, now) > kDelay;
-    prompt_ = delayed ? 0 : prompt_ + 1;
-    slow_ = (slow_ || delayed) && !proven();
-    if (proven()) begin();
-    since_tick_ = 0;
+    note_one(now - std::exchange(last_, now));
     return true;
   }
   if (++since_tick_ % kLook != 0) return false;
   const std::int64_t tick = os::coarse_now_ns();
-  if (tick == std::exchange(tick_, tick)) return false;
-  if (std::exchange(since_tick_, 0) >= kProof) return true;
+  const std::chrono::nanoseconds step(tick - std::exchange(tick_, tick));
+  if (step < kPause && (step.count() == 0 || std::exchange(since_tick_, 0) >= kProof)) return true;
   prompt_ = 0;
-  slow_ = true;
+  if (step >= kPause) slow_left_ = kProof;
   begin();
   return true;
+}
+
+void RangePace::note_one(std::chrono::nanoseconds took) noexcept {
+  prompt_ = took > kPrompt ? 0 : prompt_ + 1;
+  if (took > kSlow) {
+    slow_left_ = kProof;
+  } else if (slow_left_ != 0) {
+    --slow_left_;
+  }
+  if (!proven()) return;
+  since_tick_ = 0;
+  begin();
 }
 
 }  // namespace drover::inline v1::detail

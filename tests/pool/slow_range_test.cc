@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranges of inputs that keep their reader waiting: what they have given must not wait with it.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <functional>
 #include <iterator>
@@ -10,6 +11,7 @@
 
 #include "drover/drover.h"
 #include "harness/deadline.h"
+#include "harness/in_fork.h"
 #include "pool/shared_counters.h"
 
 using namespace std::chrono_literals;
@@ -42,6 +44,8 @@ struct Slow {
   Iterator begin() const { return {this, 0}; }
   std::default_sentinel_t end() const { return {}; }
 };
+
+constexpr int kHeld = 7;  // at most so many inputs wait with a range that was fast
 
 /// Counts in [0].
 int begun(const std::string& path, int value) {
@@ -81,6 +85,52 @@ TEST(SlowRange, ResultsComeBeforeItIsAskedOn) {
   int expected = 0;
   for (; at != results.end(); ++at) EXPECT_EQ(*at, expected++);
   EXPECT_EQ(expected, 40);
+}
+
+/// It pauses, until workers are seen at what it gave or `patience` is over, before each of some inputs. At how many
+/// pauses all but `held` of the inputs before had begun.
+int pauses_with_few_held(const std::function<bool(int)>& pauses, int count, int held) {
+  constexpr auto kPatience = 1s;
+  SharedCounters shared;
+  drover::Pool pool({.workers = 2});
+  int in_time = 0;
+  const Slow inputs{count, [&](int i) {
+                      if (pauses(i)) in_time += eventually(kPatience, [&] { return shared[0] >= i - held; }) ? 1 : 0;
+                      return Slow::Input(shared.path(), i);
+                    }};
+  EXPECT_EQ(pool.map<begun>(inputs, {.ordered = false}).collect().size(), static_cast<std::size_t>(count));
+  return in_time;
+}
+
+TEST(SlowRange, PausesBetweenBurstsKeepFewInputsBack) {
+  EXPECT_EQ(pauses_with_few_held([](int i) { return i != 0 && i % 100 == 0; }, 500, kHeld), 4);
+  EXPECT_EQ(pauses_with_few_held([](int i) { return i != 0 && i % 1000 == 0; }, 4000, kHeld), 3);
+}
+
+TEST(SlowRange, OneThatWasFastKeepsFewInputsBackAndOnlyOnce) {
+  const auto slow_from_200 = [](int i) { return i >= 200; };
+  EXPECT_EQ(pauses_with_few_held(slow_from_200, 210, kHeld), 10);
+  // The first pause lets go of what was held.
+  EXPECT_GE(pauses_with_few_held(slow_from_200, 210, 0), 10 - kHeld);
+}
+
+TEST(SlowRange, AnInterruptEndsItBeforeTheWindowIsFull) {
+  int asked = 0;
+  const int result = drover_test::in_fork([&] {
+    SharedCounters shared;
+    drover::Pool pool({.workers = 2});
+    const Slow endless{-1, [&](int i) {
+                         if (++asked == 3) raise(SIGINT);
+                         return Slow::Input(shared.path(), i);
+                       }};
+    try {
+      for (const int value : pool.map<begun>(endless, {.window = 1000})) static_cast<void>(value);
+    } catch (const drover::Interrupted&) {
+      return asked;
+    }
+    return 0;
+  });
+  EXPECT_EQ(result, 3);
 }
 
 TEST(SlowRange, AChunkOfTheUsersIsFilled) {
