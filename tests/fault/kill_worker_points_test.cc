@@ -14,7 +14,10 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::size_t kItems = 12;
-constexpr int kQuietRuns = 3;  // so many runs in a row without a kill end the enumeration
+/// So many runs in a row without a kill end the enumeration. Of two workers the other one may do nearly all the work,
+/// so that the first does not come to a point that it has, now and then.
+constexpr int quiet_runs(std::size_t workers) { return workers == 1 ? 3 : 10; }
+constexpr int kFewestKills = 20;  // fewer: the library has no fault points
 #ifdef __SANITIZE_ADDRESS__
 constexpr int kEveryPointTo = 60;  // beyond, in growing steps: here it is slow
 #else
@@ -53,7 +56,7 @@ class KillWorkerPoints : public testing::TestWithParam<JobName> {};
 
 void enumerate(const JobName& job, std::size_t workers, std::size_t retries) {
   int runs = 0, kills = 0, quiet = 0, point = 0;
-  for (; quiet < kQuietRuns && point < kLastPoint; point = next_point(point)) {
+  for (; quiet < quiet_runs(workers) && point < kLastPoint; point = next_point(point)) {
     const std::string what = std::string(job.name) + " with " + std::to_string(workers) + " workers, " +
                              std::to_string(retries) + " retries, a worker killed at point " + std::to_string(point);
     SCOPED_TRACE(what);
@@ -66,6 +69,7 @@ void enumerate(const JobName& job, std::size_t workers, std::size_t retries) {
   }
   std::printf("%s, %zu workers, %zu retries: killed at %d points, up to %d, in %d runs\n", job.name, workers, retries,
               kills, point, runs);
+  EXPECT_GE(kills, kFewestKills);
 }
 
 TEST_P(KillWorkerPoints, TheOnlyWorkerFailsAtMostTheRunningItem) { enumerate(GetParam(), 1, 0); }
