@@ -93,7 +93,7 @@ struct alignas(64) SubmitEntry {
   std::uint32_t function;
   std::uint64_t argument_length;
   std::uint64_t result_length;  ///< with the offset, written before the space for a large result is taken
-  std::uint32_t failed;         ///< the result is an encoded exception
+  std::uint32_t failed;         ///< the result is an encoded exception; of no bytes: there was no memory for it
   std::uint32_t timed;          ///< there is a timeout
   std::byte near_arguments[kNear];
   std::byte near_result[kNear];

@@ -20,7 +20,7 @@ constexpr int kEveryPointTo = INT_MAX;
 #endif
 constexpr int kLastPoint = 5000;
 constexpr int kQuietRuns = 3;             // so many runs in a row without a kill end the enumeration
-constexpr std::size_t kFewestKills = 20;  // fewer: the library has no fault points
+constexpr std::size_t kFewestKills = 15;  // fewer: the library has no fault points
 
 int next_point(int point) { return point < kEveryPointTo ? point + 1 : point * 5 / 4; }
 

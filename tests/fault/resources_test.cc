@@ -106,6 +106,24 @@ struct Copy {
   const fs::path folder, program;
 };
 
+TEST(Resources, AReplacedLibraryIsAnErrorThatSaysSo) {
+  if (kDescriptorsForSanitizer) GTEST_SKIP() << "ASan's own library must be the first that is loaded";
+  const Copy copy;
+  const Family family;
+  const fs::path library = copy.folder / "library.so", other = copy.folder / "other.so";
+  fs::copy_file(DROVER_LIBRARY_1, library);
+  fs::copy_file(DROVER_LIBRARY_2, other);
+  Command command = scenario({"replaced-library", library, other}, family);
+  command.environment["LD_PRELOAD"] = library;
+  const Outcome outcome = run(command);
+  expect_error(outcome, "the pool's workers cannot start");
+  expect_error(outcome, "exited with code 121");
+  expect_error(outcome, "its program or one of its libraries differs from its parent's");
+  fs::copy_file(library, other);
+  const Outcome same = run(command);
+  EXPECT_EQ(same.exit_code, 0) << "with the same library: " << same.out << same.err;
+}
+
 void expect_still_works(const Outcome& outcome) {
   EXPECT_EQ(outcome.exit_code, 0) << "signal " << outcome.signal << ": " << outcome.out << outcome.err;
   EXPECT_EQ(outcome.out, "lost\nanswer 2\n");

@@ -297,6 +297,12 @@ int vanishing_program(const Arguments& arguments) {  // path to delete, or path 
   return 0;
 }
 
+/// A library that this program has loaded is another one by the time the workers load it.
+int replaced_library(const Arguments& arguments) {  // its path, a file to put in its place
+  if (std::rename(arguments.at(1).c_str(), arguments.at(0).c_str()) != 0) return 2;
+  return try_pool({"1"});
+}
+
 const std::map<std::string, int (*)(const Arguments&)> kScenarios = {
     {"job", job},
     {"deaths", job_with_deaths},
@@ -328,6 +334,7 @@ const std::map<std::string, int (*)(const Arguments&)> kScenarios = {
     {"few-descriptors", few_descriptors},
     {"few-processes", few_processes},
     {"vanishing", vanishing_program},
+    {"replaced-library", replaced_library},
 };
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <ranges>
 #include <string>
 #include <thread>
 #include <utility>
@@ -154,17 +153,16 @@ TEST(NoDescriptors, MemoryIsSampledAgainAfterwards) {
   }
 }
 
-/// Children of this process that are workers.
-std::vector<int> workers_of_this_process() {
+/// Children of this process whose command lines begin so.
+std::vector<int> children(const std::string& name_begins) {
   std::vector<int> pids;
   const std::string parent = "PPid:\t" + std::to_string(getpid()) + "\n";
   std::error_code error;
   for (fs::directory_iterator it("/proc", error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const std::string status = read_all(it->path() / "status");
-    const bool worker = status.starts_with("Name:\tdrover-worker") && status.find("State:\tZ") == std::string::npos;
-    if (worker && status.find(parent) != std::string::npos) pids.push_back(std::stoi(name));
+    if (!read_all(it->path() / "cmdline").starts_with(name_begins)) continue;  // a zombie has none
+    if (read_all(it->path() / "status").find(parent) != std::string::npos) pids.push_back(std::stoi(name));
   }
   return pids;
 }
@@ -186,8 +184,20 @@ TEST(NoWatch, AWorkerIsStartedOnceOrNotAtAll) {
       return now != pid;
     }));
     EXPECT_EQ(refused_watch, 0) << "nothing was refused";
-    EXPECT_EQ(workers_of_this_process(), std::vector<int>{now});
+    EXPECT_EQ(children("drover-worker"), std::vector<int>{now});
   }
+}
+
+TEST(NoWatch, TheGuardianIsLookedAfterAllTheSame) {
+  constexpr int kBefore = 5;  // of the service two, of the worker three
+  refused_watch = kBefore + 1;
+  drover::Pool pool({.workers = 1});
+  ASSERT_TRUE(eventually(seconds(10), [&] { return refused_watch == 0 && children("drover-guardian").size() == 1; }));
+  EXPECT_TRUE(eventually(seconds(10), [first = children("drover-guardian").at(0)] {
+    const std::vector<int> now = children("drover-guardian");
+    if (now.size() == 1 && now[0] == first) kill(first, SIGKILL);
+    return now.size() == 1 && now[0] != first;
+  }));
 }
 
 /// Memory of the pool that this process has, in blocks.
@@ -291,11 +301,12 @@ void limit_address_space(std::size_t more) {
 
 TEST(AddressLimit, AnInputThatAWorkerCannotMapIsThatItemsError) {
   if (kSanitized) GTEST_SKIP();
-  constexpr std::size_t kRoom = 24 * kMiB, kLarge = 32 * kMiB;
+  constexpr std::size_t kRoom = 16 * kMiB, kLarge = 20 * kMiB;
   drover::Pool pool({.workers = 1, .initializer = drover::call<limit_address_space>(kRoom)});
   std::vector<std::size_t> sizes(12, 10);
   std::fill(sizes.begin() + 2, sizes.begin() + 7, kLarge);
-  const auto inputs = std::views::transform(sizes, [](std::size_t size) { return std::vector<char>(size); });
+  std::vector<std::vector<char>> inputs;
+  for (const std::size_t size : sizes) inputs.emplace_back(size);
   auto results = pool.map<length>(inputs);
   const int pid = pool.stats().workers[0].pid;
   for (auto it = results.begin(); it != results.end(); ++it) {
