@@ -194,13 +194,18 @@ int run_all(const Options& options) {
     }
   }
   const std::string table = options.only.empty() || options.only == "matrix" ? matrix(entries) : "";
+  if (entries.empty() && table.empty()) {
+    fmt::print(stderr, "drover bench health: there is no figure '{}'\n", options.only);
+    return 2;
+  }
   fmt::print("{}", options.json ? to_json("health", machine, entries) : to_table("health", machine, entries) + table);
   return good ? 0 : 1;
 }
 
 }  // namespace
 
-/// Exit status: 0 everything was measured, 1 a figure failed, else CLI11's for wrong arguments.
+/// Exit status: 0 everything was measured, 1 a figure failed, 2 there is no such figure, else CLI11's for wrong
+/// arguments.
 int main(int argc, char** argv) {
   CLI::App app("Measures the inspector, and its verdicts against a naive rule's.", "drover bench health");
   Options options;

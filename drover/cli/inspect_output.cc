@@ -3,17 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 
 #include "drover/base/errors.h"
 #include "drover/cli/command.h"
 #include "drover/cli/inspect_text.h"
 #include "drover/cli/text.h"
-#include "drover/health/engine.h"
 #include "drover/health/report_html.h"
 #include "drover/health/report_json.h"
 #include "drover/health/report_prometheus.h"
+#include "drover/os/file_system.h"
 #include "drover/os/host_files.h"
 #include "drover/os/self.h"
 #include "drover/os/terminal.h"
@@ -41,16 +45,29 @@ std::string write_page(const OutputOptions& options, const health::MergedReport&
   }
 }
 
-/// `--output` with the rank of this task put in. Empty without the option.
+/// The number of this task under srun or mpirun; also that of the only one, which is no rank for the rules.
+std::optional<std::uint64_t> own_task() {
+  const std::vector<std::string> environment = os::environment();
+  for (const std::string_view name : {"RANK=", "OMPI_COMM_WORLD_RANK=", "PMI_RANK=", "SLURM_PROCID="}) {
+    for (const std::string& variable : environment) {
+      if (!variable.starts_with(name)) continue;
+      if (const auto number = os::parse_number(std::string_view(variable).substr(name.size()))) return number;
+    }
+  }
+  return std::nullopt;
+}
+
+/// `--output` with the rank of this task put in. Empty without the option, and for "-", which is standard output.
 std::string file_of(const OutputOptions& options) {
-  std::string path = options.file;
-  const std::size_t mark = path.find("%t");
+  std::string path = options.file == "-" ? std::string() : options.file;
+  std::size_t mark = path.find("%t");
   if (mark == path.npos) return path;
-  health::Report own;
-  health::describe_own_place(own, os::environment());
-  if (!own.rank)
+  const auto task = own_task();
+  if (!task)
     throw UsageError("--output: %t is the rank of this task, and no variable of srun or mpirun tells one; name a file");
-  return path.replace(mark, 2, std::to_string(*own.rank));
+  const std::string rank = std::to_string(*task);
+  for (; mark != path.npos; mark = path.find("%t", mark + rank.size())) path.replace(mark, 2, rank);
+  return path;
 }
 
 template <class Any>
@@ -60,7 +77,7 @@ std::string text_of(const OutputOptions& options, const Any& report, const healt
   if (options.json) return health::to_json(report);
   if (options.prometheus) return health::to_prometheus(report);
   if (options.check) return check_line(report.verdict(), kCheckLine) + "\n";
-  if (!options.file.empty()) return text({});
+  if (!file_of(options).empty()) return text({});
   const int out = fileno(stdout);
   return text({.columns = os::terminal_width(out), .colour = os::colour_allowed(out)});
 }
@@ -75,10 +92,11 @@ int show_any(const OutputOptions& options, const Any& report, const health::Merg
   const bool instead = !problem.empty() && options.check && code == kUnknown;
   const std::string whole =
       instead ? check_line("UNKNOWN: " + problem, kCheckLine) + "\n" : text_of(options, report, merged, text);
-  if (options.file.empty()) {
+  const std::string file = file_of(options);
+  if (file.empty()) {
     print_whole(whole);
   } else {
-    write_file("--output", file_of(options), whole);
+    write_file("--output", file, whole);
   }
   return code;
 }
@@ -88,7 +106,10 @@ void check_outputs(const OutputOptions& options) {
   if (options.html == "-" && (options.json || options.prometheus || options.check))
     throw UsageError("--html - prints the page, so there is no place for another output; give --html a file");
   if (!options.html.empty() && options.html != "-") os::check_replaceable(options.html);
-  if (!options.file.empty()) os::check_replaceable(file_of(options));
+  const std::string file = file_of(options);
+  if (file.empty()) return;
+  if (file == options.html) throw UsageError("--html and --output name the same file, " + file + ": give each its own");
+  os::check_replaceable(file);
 }
 
 }  // namespace
@@ -104,7 +125,8 @@ std::vector<CLI::Option*> add_output_options(CLI::App& command, OutputOptions& o
   auto* const html =
       command.add_option("--html", options.html, "Write one page for a browser; -: print it")->type_name("FILE");
   auto* const file =
-      command.add_option("--output", options.file, "Print into this file; %t: the rank under srun, mpirun")
+      command
+          .add_option("--output", options.file, "Print into this file; %t: the rank under srun, mpirun; -: print it")
           ->type_name("FILE");
   return {json, prometheus, check, html, file};
 }

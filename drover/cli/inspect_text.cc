@@ -87,7 +87,7 @@ void add_cpu(Page& page, const health::CpuReport& cpu) {
   text += "; may use " + plural(cpu.allowed, "thread");
   if (cpu.quota) text += fmt::format(", cgroup quota {:.2f} CPUs", *cpu.quota);
   if (cpu.cgroup_busy) text += ", of which " + percent(cpu.cgroup_busy) + " in use";
-  if (cpu.throttled && *cpu.throttled > 0) text += ", held back " + percent(cpu.throttled) + " of the time";
+  if (cpu.throttled && *cpu.throttled > 0) text += ", used up in " + percent(cpu.throttled) + " of its periods";
   page.line("", text);
 }
 

@@ -211,7 +211,7 @@ Line cpu_line(const health::CpuReport& cpu, std::size_t columns) {
   } else if (cpu.allowed != 0 && cpu.allowed < cpu.logical) {
     line.add(fmt::format(", {} allowed", cpu.allowed));
   }
-  if (cpu.throttled && *cpu.throttled > 0) line.add(", held back " + percent_text(*cpu.throttled), Ink::kWarning);
+  if (cpu.throttled && *cpu.throttled > 0) line.add(", quota used up " + percent_text(*cpu.throttled), Ink::kWarning);
   if (cpu.iowait && *cpu.iowait >= 0.01) line.add(", disks " + percent_text(*cpu.iowait));
   if (cpu.steal && *cpu.steal >= 0.01) line.add(", stolen " + percent_text(*cpu.steal));
   return line;

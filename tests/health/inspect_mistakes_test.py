@@ -106,6 +106,24 @@ class Output(unittest.TestCase):
         self.assertEqual(result.stdout, "")
         self.assertEqual(os.listdir(self.folder), ["report-3.json"])
 
+    def test_the_rank_of_the_only_task_and_each_mark(self):
+        result = driver.run("inspect", "--demo", FINE, "--json", "--output", str(self.folder / "r-%t-%t.json"),
+                            env={**os.environ, "SLURM_JOB_ID": "5", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"})
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(os.listdir(self.folder), ["r-0-0.json"])
+
+    def test_a_dash_is_standard_output(self):
+        result = driver.run("inspect", "--demo", FINE, "--check", "--output", "-", cwd=str(self.folder))
+        self.assertRegex(result.stdout, r"\AOK")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_one_file_is_not_two_outputs(self):
+        path = str(self.folder / "a")
+        result = driver.run("inspect", "--demo", FINE, "--html", path, "--output", path)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("the same file", result.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_a_report_is_one_write(self):
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # keeps writes apart
         with here:
