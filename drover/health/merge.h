@@ -54,6 +54,7 @@ struct JobRow {
   std::string label, user;  ///< label: "slurm 4711", or what else tells the job from others
   std::optional<int> world_size;
   std::vector<JobRank> ranks;
+  std::size_t unread = 0;    ///< processes of its user on GPUs of its nodes that may be ranks: nobody could read that
   std::string not_compared;  ///< why nothing may be said about it; empty: it was compared
 };
 

@@ -262,10 +262,10 @@ void advise(const JobRow& job, const Split& split, Finding& finding) {
 }
 
 /// Whether it is more than a note: all of it held for its time, and no healthy job looks so.
-bool alarms(const Split& split) {
+bool alarms(const JobRow& job, const Split& split) {
   if (!split.waits()) return false;
   // Those that spin wait for somebody; those that rest may be done.
-  if (split.minority.empty()) return split.held() && split.most == RankDoes::kSpins;
+  if (split.minority.empty()) return split.held() && split.most == RankDoes::kSpins && job.unread == 0;
   // One rank that works while the others wait is what an evaluation or a checkpoint looks like.
   if (split.all_of_minority(RankDoes::kWorks)) return false;
   if (!std::all_of(split.minority.begin(), split.minority.end(), rests_or_held)) return false;
@@ -274,7 +274,7 @@ bool alarms(const Split& split) {
 }
 
 void grade_odd(const JobRow& job, const Split& split, Finding& finding) {
-  if (alarms(split)) {
+  if (alarms(job, split)) {
     finding.severity = Severity::kWarning;
     const bool whole = split.absent == 0 && split.unknown == 0 && job.ranks.size() >= 8;
     finding.confidence = whole && split.held() ? Confidence::kHigh : Confidence::kMedium;
@@ -311,6 +311,22 @@ Finding describe_odd(const Split& split) {
   return finding;
 }
 
+/// Processes on GPUs of the job's nodes that may be ranks of it, too: of its user, and with an environment that nobody
+/// could read.
+std::size_t count_unread(const JobRow& job, const std::map<std::string, const Report*>& reports) {
+  std::set<std::string> names;
+  for (const JobRank& rank : job.ranks) names.insert(rank.node);
+  std::set<std::pair<std::string, int>> found;
+  for (const std::string& name : names) {
+    for (const GpuReport& gpu : reports.at(name)->gpus) {
+      for (const GpuProcessReport& on : gpu.processes) {
+        if (on.process.environment_unread && on.process.user == job.user) found.insert({name, on.process.pid});
+      }
+    }
+  }
+  return found.size();
+}
+
 }  // namespace
 
 const char* to_text(RankDoes does) noexcept {
@@ -334,6 +350,7 @@ std::vector<JobRow> jobs_of(const std::vector<MergedNode>& nodes) {
       apply_rules(*reports.at(rank.node), rank);
       job.ranks.push_back(std::move(rank));
     }
+    job.unread = count_unread(job, reports);
     job.not_compared = gathered.rank_twice();
     if (job.label.empty()) job.label = "ranks on " + job.ranks.front().node;
     rows.push_back(std::move(job));
@@ -361,6 +378,9 @@ std::optional<Finding> odd_rank_out(JobRow& job, bool all_nodes) {
     finding.because.push_back("of " + std::to_string(*job.world_size) +
                               " ranks these are on no GPU here: " + numbers_text(job));
     finding.not_because.emplace_back("on a node that is missing here, or on no GPU by design: cannot be ruled out");
+    if (job.unread > 0)
+      finding.not_because.push_back(std::to_string(job.unread) +
+                                    " processes on GPUs here may be these ranks: their environment was not read");
   } else {
     return std::nullopt;
   }

@@ -67,7 +67,9 @@ struct CpuReport {
   Maybe<double> busy, iowait, steal;                        ///< shares of all CPUs over the interval
   std::vector<std::optional<double>> each;                  ///< busy share by CPU number
   Maybe<double> cgroup_busy;                                ///< of what this cgroup may use
-  Maybe<double> throttled;  ///< share of the quota's periods in the interval in which it was used up
+  /// Share of the quota's periods in the interval in which it was used up: of the cgroup, or of one above it, the
+  /// worst.
+  Maybe<double> throttled;
   double load1 = 0;
   Maybe<Stall> pressure;
 };
@@ -90,7 +92,8 @@ struct ProcessReport {
   /// Of one core. On a GPU: with all its descendants, since the look before; of the busiest: its own, over the window.
   std::optional<double> cpu_share;
   std::optional<int> rank, world_size;
-  std::string job_group;  ///< equal for the ranks of one job on all nodes; empty: no rank, or nothing tells
+  std::string job_group;            ///< equal for the ranks of one job on all nodes; empty: no rank, or nothing tells
+  bool environment_unread = false;  ///< then rank and job are not known
 };
 
 struct GpuProcessReport {

@@ -85,7 +85,8 @@ Json to_json(const ProcessReport& process) {
           {"cpu_share", or_null(process.cpu_share)},
           {"rank", or_null(process.rank)},
           {"world_size", or_null(process.world_size)},
-          {"job_group", or_null(process.job_group)}};
+          {"job_group", or_null(process.job_group)},
+          {"environment_unread", process.environment_unread}};
 }
 
 Json to_json(const GpuProcessReport& process) {

@@ -223,14 +223,14 @@ ProcessReport read_process(const Object& object) {
   process.command = object.text("command");
   process.job = object.text("job");
   process.container = object.text("container");
-  const std::string state = object.text("state");
-  process.state = state.empty() ? '-' : state.front();
+  process.state = (object.text("state") + '-').front();
   process.start_ticks = object.count("start_ticks");
   process.age_s = object.real("age_s");
   process.cpu_share = object.real("cpu_share");
   process.rank = object.small("rank");
   process.world_size = object.small("world_size");
   process.job_group = object.text("job_group");
+  process.environment_unread = object.flag("environment_unread");
   return process;
 }
 

@@ -84,6 +84,8 @@ INSTANTIATE_TEST_SUITE_P(Synthetic, EachMachine, testing::ValuesIn(drover_test::
   return name;
 });
 
+TEST(Machines, AreOfAllKinds) { EXPECT_GE(drover_test::fake_machines().size(), 12U); }
+
 TEST(ThisMachine, IsCountedAsHwlocDoes) {
   unsetenv("HWLOC_FSROOT");
   unsetenv("HWLOC_THISSYSTEM");

@@ -231,6 +231,27 @@ TEST(Merge, NamesAMissingRankOnlyWhenNoNodeIsMissing) {
   EXPECT_FALSE(odd(merge(std::move(more))));
 }
 
+TEST(Merge, ARankThatCouldNotBeReadIsNotMissing) {
+  for (const bool same_user : {true, false}) {
+    std::vector<ReadReport> reports = job(kSpins, kSpins);
+    Report& report = *reports[3].report;
+    ProcessReport& process = report.gpus[1].processes[0].process;
+    process.environment_unread = true;
+    process.rank = process.world_size = std::nullopt;
+    process.job = process.job_group = "";
+    if (!same_user) process.user = "peter";
+    std::erase_if(report.findings, [](const Finding& finding) { return finding.gpu == 1; });
+    const ReadReport again = read_reports(to_json(report, -1), "again.json").at(0);
+    ASSERT_TRUE(again.report) << again.problem;
+    report = *again.report;
+    const auto finding = odd(merge(std::move(reports)));
+    ASSERT_TRUE(finding);
+    EXPECT_EQ(finding->verdict, "RANK MISSING");
+    EXPECT_EQ(finding->severity, same_user ? Severity::kInfo : Severity::kWarning);
+    EXPECT_EQ(finding->not_because.size(), same_user ? 2U : 1U);
+  }
+}
+
 TEST(Merge, JobsThatNothingTellsApartAreKeptApart) {
   std::vector<ReadReport> reports = job(kSpins, kBlocked);  // each node a job of its own, as mpirun starts them
   for (ReadReport& one : reports) {

@@ -104,6 +104,10 @@ Finding about(const Scene& scene, Rule rule, const Subject& subject, const char*
     finding.command = subject.detail->command;
     if (subject.detail->uid) finding.user = scene.user(*subject.detail->uid);
     if (rule == Rule::kR8) note_unseen(*subject.detail, finding);
+    if (rule >= Rule::kR5 && subject.detail->memory_locked)
+      finding.not_because.emplace_back(
+          "its command, rank and job are not known: the map of its memory is locked, and who reads them, as ps does, "
+          "hangs");
   }
   if (subject.brief != nullptr) {
     if (finding.command.empty()) finding.command = "[" + subject.brief->name + "]";
@@ -128,13 +132,14 @@ void grade(const Scene& scene, Finding& finding, double held_s, double enough_s,
   finding.severity = enough ? severity : Severity::kInfo;
   finding.confidence = enough ? confidence : Confidence::kLow;
   if (enough) return;
+  const bool alone = scene.once && held_s <= scene.window_s;  // else a history knows of earlier looks
   // Between two looks of a window lies a part of it, so the window to ask for is a little longer.
   const double minutes = enough_s / 60;
   const std::string window = minutes < 1 ? std::to_string(static_cast<int>(enough_s * 1.2 + 1)) + "s"
                                          : std::to_string(static_cast<int>(minutes * 1.05 + 1)) + "m";
   finding.not_because.push_back(
-      (scene.once ? "known for long enough: a single look; run with --window "
-                  : "known for long enough: seen for " + duration_text(held_s) + " only; run with --window ") +
+      (alone ? "known for long enough: a single look; run with --window "
+             : "known for long enough: seen for " + duration_text(held_s) + " only; run with --window ") +
       window + ", or repeatedly with --history");
 }
 
@@ -164,6 +169,16 @@ void advise_evidence(Finding& finding, int pid, bool collective, bool python) {
   finding.action.push_back(
       "ask NCCL itself (2.24 and later), if it uses it: ncclras, or port 28028 of the node" +
       std::string(python ? "; next time set TORCH_NCCL_TRACE_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1" : ""));
+}
+
+void advise_careful_evidence(Finding& finding, int pid) {
+  finding.action.push_back(
+      "keep evidence: cat /proc/" + std::to_string(pid) +
+      "/task/*/wchan; not py-spy, gdb or ps: they hang as well while the map of its memory is locked");
+}
+
+std::string count_text(int count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
 std::string pid_list(const std::vector<int>& pids) {

@@ -19,7 +19,8 @@ std::string sign_of_slurm(const JobView& view) {
     daemon = daemon || process.name == "slurmd";
     if (process.name != "slurmstepd") continue;
     const ProcessDetail* const detail = find_detail(view.scene.last.host, process.pid);
-    if (detail == nullptr || detail->command.find("[" + job.id + ".") != std::string::npos) return {};
+    if (detail == nullptr || detail->command.empty()) return {};  // it may be the step of this job
+    if (detail->command.find("[" + job.id + ".") != std::string::npos) return {};
   }
   return daemon ? "Slurm has no step of job " + job.id + " here any more" : std::string();
 }
@@ -73,7 +74,11 @@ void advise(const JobView& view, Finding& finding) {
   const bool python = is_python(*subject.brief, subject.detail);
   const bool nvidia = !subject.gpus.empty() && subject.gpus.front().gpu->vendor == "nvidia";
   const bool collective = nvidia && subject.job.ranked() && (python || view.holds_spinning);
-  advise_evidence(finding, subject.pid, collective, python);
+  if (subject.detail != nullptr && subject.detail->memory_locked) {
+    advise_careful_evidence(finding, subject.pid);
+  } else {
+    advise_evidence(finding, subject.pid, collective, python);
+  }
   if (finding.severity >= Severity::kWarning) advise_ending(finding, launcher_of(view), members(view));
 }
 

@@ -125,7 +125,7 @@ int live_local_ranks(const JobView& view) {
   for (const ProcessBrief& process : host.processes) {
     if (!lives(process)) continue;
     const ProcessDetail* const detail = find_detail(host, process.pid);
-    if (detail == nullptr) {
+    if (detail == nullptr || !detail->environment_known) {
       if (process.parent > 1 && process.parent == view.subject.brief->parent &&
           process.name == view.subject.brief->name)
         ++others;
@@ -194,10 +194,6 @@ std::string peer_at_work(const JobView& view, double held) {
 
 std::string rank_text(const Job& job, int pid) {
   return "rank " + std::to_string(job.rank.value_or(-1)) + " (pid " + std::to_string(pid) + ")";
-}
-
-std::string count_text(int count, const char* one, const char* many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
 }  // namespace drover::inline v1::health

@@ -29,8 +29,8 @@ struct JobView {
 std::vector<const Subject*> peers(const JobView& view);
 
 /// How many different ranks of the job live on this node. A rank's wrapper and its workers have its number too, and
-/// what was left behind by one that died counts only when all are left behind. Who could not be described is known by
-/// its parent and name.
+/// what was left behind by one that died counts only when all are left behind. Whose environment
+/// was not read is known by its parent and name.
 int live_local_ranks(const JobView& view);
 
 /// Ranks of the job's world that are not on this node, or have died; 0 when nothing tells.
@@ -50,8 +50,5 @@ std::string peer_at_work(const JobView& view, double held);
 
 /// "rank 3 (pid 4003)"
 std::string rank_text(const Job& job, int pid);
-
-/// "1 other rank", "3 other ranks"
-std::string count_text(int count, const char* one, const char* many);
 
 }  // namespace drover::inline v1::health

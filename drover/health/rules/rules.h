@@ -74,6 +74,9 @@ std::optional<UnlistedHolders> unlisted_holders(const Scene& scene, const GpuSam
                                                 std::optional<std::uint32_t> uid = {});
 /// A note about those who have it open and are left alone; nothing where there are none.
 void note_others(const Scene& scene, const UnlistedHolders& holders, Finding& finding);
+/// "1 other rank", "3 other ranks"
+std::string count_text(int count, const char* one, const char* many);
+
 /// "4000 (python)"
 std::string name_of(const HostSample& host, int pid);
 std::string names_of(const HostSample& host, const std::vector<int>& pids);
@@ -93,8 +96,10 @@ void grade(const Scene& scene, Finding& finding, double held_s, double enough_s,
 void advise_asking(Finding& finding, const Job& job);
 /// For one that is stopped, or paused by its cgroup.
 void advise_continuing(Finding& finding, const Subject& subject);
-/// `collective`: NCCL may know more; `python`: its tools fit.
+/// `collective`: NCCL may know more; `python`: its tools fit. For one whose memory's map is locked see the next.
 void advise_evidence(Finding& finding, int pid, bool collective, bool python = true);
+/// For one whose memory's map is locked: tools that read its memory would hang.
+void advise_careful_evidence(Finding& finding, int pid);
 /// `launcher`: 0 when there is none; `pids`: all that may have to be killed in the end.
 void advise_ending(Finding& finding, int launcher, const std::vector<int>& pids);
 std::string pid_list(const std::vector<int>& pids);

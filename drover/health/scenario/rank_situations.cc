@@ -5,6 +5,49 @@ namespace drover::inline v1::health {
 namespace {
 
 constexpr Situation kAll[] = {
+    {"orphaned-job-beside-unread", R"(
+title Two of four ranks have died; another process of the node hangs, and its environment cannot be read
+window 180
+expect R5 warning 4000
+expect R5 warning 4001
+gpu 0 power=95
+gpu 1 power=95
+proc 90 uid=1001 name=python locked=1
+proc 100 name=torchrun cmd="torchrun --nproc-per-node 4 train.py"
+proc 101 ppid=100 name=tee locked=1
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1 env="RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python train.py" state=R cpu=1 env="RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4 MASTER_PORT=29500"
+on 0 4000 vram=30 sm=100 mem=1
+on 1 4001 vram=30 sm=100 mem=1
+)"},
+    {"orphaned-none-rank-unread", R"(
+title Four ranks rest; the kernel does not give away the environment of one of them, which lives
+window 180
+expect none
+gpu 0 power=70
+gpu 1 power=70
+gpu 2 power=70
+gpu 3 power=70
+proc 100 name=torchrun cmd="torchrun --nproc-per-node 4 train.py"
+proc 4000 ppid=100 cmd="python train.py" env="RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4" wchan=futex_wait_queue
+proc 4001 ppid=100 cmd="python train.py" env="RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4" wchan=futex_wait_queue
+proc 4002 ppid=100 cmd="python train.py" env="RANK=2 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4" wchan=futex_wait_queue
+proc 4003 ppid=100 cmd="python train.py" locked=1 wchan=futex_wait_queue
+on 0 4000 vram=30
+on 1 4001 vram=30
+on 2 4002 vram=30
+on 3 4003 vram=30
+)"},
+    {"orphaned-none-step-unread", R"(
+title Slurm's step of the job lives, but the kernel does not give away its command
+window 180
+expect none
+gpu 0 power=70
+proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
+proc 51 ppid=50 name=slurmstepd uid=0 locked=1
+proc 4000 ppid=51 cmd="python train.py" env="SLURM_JOB_ID=77 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1" wchan=futex_wait_queue
+on 0 4000 vram=30
+)"},
     {"orphaned-job-beside-other-user", R"(
 title A rank of one user's MPI job died; another user's job of the same size is well
 window 240

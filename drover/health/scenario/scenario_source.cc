@@ -149,7 +149,8 @@ ProcessDetail detail_of(const Thing& process) {
   std::string environment;
   for (const std::string& entry : split(process.text("env"), ' ')) environment += entry + '\0';
   detail.environment = parse_environ(environment, job_variables());
-  detail.environment_known = true;
+  detail.memory_locked = process.number("locked") != 0;
+  detail.environment_known = !detail.memory_locked;
   detail.kill_pending = process.number("kill") != 0;
   detail.tracer = static_cast<int>(process.number("tracer"));
   detail.inner_pid = static_cast<int>(process.number("inner"));
@@ -161,6 +162,10 @@ ProcessDetail detail_of(const Thing& process) {
     detail.threads = threads_of(process);
   } else {
     detail.command.clear();  // a zombie has none
+    detail.environment.clear();
+  }
+  if (detail.memory_locked) {
+    detail.command.clear();
     detail.environment.clear();
   }
   detail.listens = process.number("listen") != 0;
