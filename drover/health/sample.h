@@ -86,6 +86,11 @@ struct CpuTimes {
   std::uint64_t busy = 0, total = 0, iowait = 0, steal = 0;
 };
 
+/// Periods of a cgroup's CPU quota that are over (as a rule of 0.1 s), and those in which it was used up.
+struct QuotaUse {
+  std::uint64_t periods = 0, used_up = 0;
+};
+
 struct Pressure {
   double some10 = 0, some60 = 0, full10 = 0, full60 = 0;  ///< shares, 0 to 1
 };
@@ -94,11 +99,12 @@ struct HostSample {
   CpuTimes cpu;
   std::vector<CpuTimes> cpus;                    ///< by CPU number; empty entries for those that are away
   std::optional<std::uint64_t> cgroup_usage_us;  ///< CPU time of the own cgroup
-  /// Periods of the own cgroup's CPU quota that are over (as a rule of 0.1 s), and those in which it was used up.
-  std::optional<std::uint64_t> quota_periods, quota_periods_used_up;
-  std::vector<ProcessBrief> processes;  ///< ascending by pid
+  std::map<std::string, QuotaUse> quotas;        ///< of the own cgroup and those above it that count, by directory
+  std::vector<ProcessBrief> processes;           ///< ascending by pid
   std::map<int, ProcessDetail> details;
   int unreadable_processes = 0;
+  int without_descriptor = 0;  ///< processes of which more was to be read, when no descriptor was left
+  int stuck_left_out = 0;      ///< processes in state D that were too many to be described
 };
 
 struct Sample {

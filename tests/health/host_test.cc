@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <optional>
+#include <set>
 
 #include "drover/health/engine.h"
 #include "drover/health/probe/host_probe.h"
 #include "drover/health/probe/process_probe.h"
 #include "drover/health/rules/rules.h"
+#include "drover/health/scenario/scenario_source.h"
 #include "health/fixture.h"
 
 namespace {
@@ -136,10 +141,8 @@ TEST(Load, IsTheDifferenceAndNeverNegative) {
   cpu.quota = 2;
   first.cgroup_usage_us = 1'000'000;
   last.cgroup_usage_us = 2'000'000;
-  first.quota_periods = 100;
-  last.quota_periods = 110;
-  first.quota_periods_used_up = 7;
-  last.quota_periods_used_up = 12;
+  first.quotas["/job"] = {100, 7};
+  last.quotas["/job"] = {110, 12};
   Machine machine;
   fill_load(cpu, first, last, 1, machine.root());
   EXPECT_DOUBLE_EQ(*cpu.busy, 0.5);
@@ -167,6 +170,21 @@ TEST(Load, QuotaThatIsUsedUpCountsByPeriodsAndNotByCpus) {
   EXPECT_DOUBLE_EQ(*cpu.throttled, 0.1);
   fill_load(cpu, first, first, 1, machine.root());
   EXPECT_DOUBLE_EQ(*cpu.throttled, 0) << "no period is over";
+}
+
+TEST(Load, AQuotaThatIsUsedUpAboveHoldsBackAll) {
+  Machine machine;
+  machine.write("/proc/self/cgroup", "0::/slice/job\n");
+  machine.write("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+  machine.write("/cg/slice/job/cpu.stat", "usage_usec 1000000\nnr_periods 50\nnr_throttled 3\n");
+  machine.write("/cg/slice/cpu.stat", "usage_usec 5000000\nnr_periods 70\nnr_throttled 10\n");
+  const HostSample first = read_cpu_times(machine.root());
+  machine.write("/cg/slice/job/cpu.stat", "usage_usec 2000000\nnr_periods 60\nnr_throttled 4\n");
+  machine.write("/cg/slice/cpu.stat", "usage_usec 9000000\nnr_periods 80\nnr_throttled 19\n");
+  CpuReport cpu;
+  cpu.logical = 16;
+  fill_load(cpu, first, read_cpu_times(machine.root()), 1, machine.root());
+  EXPECT_DOUBLE_EQ(*cpu.throttled, 0.9);
 }
 
 TEST(Load, OfVersion1IsToldByTwoControllers) {

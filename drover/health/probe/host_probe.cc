@@ -162,11 +162,16 @@ void fill_cgroup_load(CpuReport& cpu, const HostSample& first, const HostSample&
     cpu.cgroup_busy = {std::min(1.0, used / (seconds * usable(cpu))), {}};
   }
   // The time for which it was held back would not do: the kernel adds that up over all CPUs.
-  if (first.quota_periods && last.quota_periods && first.quota_periods_used_up && last.quota_periods_used_up) {
-    cpu.throttled = {share(since(*last.quota_periods_used_up, *first.quota_periods_used_up),
-                           since(*last.quota_periods, *first.quota_periods)),
-                     {}};
+  // A group above may be out of quota while the own one is not, as others use it too: the worst of all counts.
+  std::optional<double> worst;
+  for (const auto& [group, use] : last.quotas) {
+    const auto before = first.quotas.find(group);
+    if (before == first.quotas.end()) continue;
+    const double used_up =
+        share(since(use.used_up, before->second.used_up), since(use.periods, before->second.periods));
+    worst = std::max(worst.value_or(0), used_up);
   }
+  if (worst) cpu.throttled = {worst, {}};
 }
 
 }  // namespace
@@ -247,9 +252,13 @@ HostSample read_cpu_times(const std::string& root) {
   if (!group.directories.empty()) {
     const std::string stat = os::read_small_file(group.directories.front() + "/cpu.stat").value_or(std::string());
     sample.cgroup_usage_us = os::keyed_number(stat, "usage_usec");
-    sample.quota_periods = os::keyed_number(stat, "nr_periods");  // both are so named in version 1 too
-    sample.quota_periods_used_up = os::keyed_number(stat, "nr_throttled");
     if (!sample.cgroup_usage_us) sample.cgroup_usage_us = usage_of_version_1(root);
+  }
+  for (const std::string& directory : group.directories) {
+    const std::string stat = os::read_small_file(directory + "/cpu.stat").value_or(std::string());
+    const auto periods = os::keyed_number(stat, "nr_periods");  // both are so named in version 1 too
+    const auto used_up = os::keyed_number(stat, "nr_throttled");
+    if (periods && used_up) sample.quotas[directory] = {*periods, *used_up};
   }
   return sample;
 }

@@ -39,10 +39,11 @@ void judge_sight(const Report& report, std::vector<Finding>& findings) {
 /// A single look sees two periods or so, of which one alone would be half of the time.
 void judge_quota(const Report& report, const Thresholds& limits, std::vector<Finding>& findings) {
   if (!report.cpu.throttled || *report.cpu.throttled <= limits[kThrottled]) return;
-  Finding finding = warning("CPU QUOTA USED UP",
-                            "this cgroup had used up its CPU quota in " + percent_text(*report.cpu.throttled) +
-                                " of the quota's periods, and was held back for the rest of each",
-                            limits.text(kThrottled));
+  Finding finding =
+      warning("CPU QUOTA USED UP",
+              "this cgroup, or one above it, had used up its CPU quota in " + percent_text(*report.cpu.throttled) +
+                  " of the quota's periods, and was held back for the rest of each",
+              limits.text(kThrottled));
   if (report.once) {
     finding.severity = Severity::kInfo;
     finding.confidence = Confidence::kLow;
