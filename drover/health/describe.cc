@@ -76,6 +76,7 @@ std::vector<std::string> slow_reasons(const Reading& reasons) {
 
 std::string problem_of(const GpuSample& gpu) {
   if (!gpu.stuck_in.empty()) return "does not answer (in " + gpu.stuck_in + ")";
+  if (!gpu.not_asked.empty()) return "was not asked: " + gpu.not_asked;
   const Reading& total = gpu[Metric::kMemoryTotal];
   if (total.code == Reading::kGpuLost || total.code == Reading::kResetRequired || total.code == Reading::kAsleep)
     return total.why();

@@ -118,6 +118,7 @@ struct GpuSample {
   std::uint32_t junk_rows = 0;         ///< rows of the driver that made no sense
   int unseen = 0;                      ///< processes that may be on it too, and may not be looked at
   std::string stuck_in;                ///< the call that did not come back; all else is as it was before, or empty
+  std::string not_asked;  ///< why nobody asked it, with what to do; empty: it was, or the driver's state says why
 
   const Reading& operator[](Metric metric) const noexcept { return readings[static_cast<std::size_t>(metric)]; }
   Reading& operator[](Metric metric) noexcept { return readings[static_cast<std::size_t>(metric)]; }

@@ -68,12 +68,13 @@ class SystemSource : public Source {
   void reconsider();
   bool all_asleep() const noexcept { return pci_.count > 0 && pci_.asleep == pci_.count && !options_.wake; }
   void leave_alone(DriverSample answer);
+  void describe_missing(Sample& sample, const std::set<int>& pids, bool threads);
   static void add_other_gpus(Sample& sample, std::vector<GpuSample> gpus);
   bool ask_driver(const HostSample& host);
   std::optional<int> begin_others(const Sample& sample);
   std::vector<GpuSample> finish_others(std::optional<int> hangs);
   std::optional<int> stuck_helper(const HostSample& host, const helper::Role& role);
-  std::set<int> whom_to_describe(const Sample& sample, const std::set<int>& watched) const;
+  static std::set<int> whom_to_describe(Sample& sample, const std::set<int>& watched);
   static std::set<int> below_launchers(const Sample& sample);
 
   const SystemSourceOptions options_;
@@ -104,7 +105,7 @@ Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
     log_.fill(sample.driver, options_.now ? 0 : os::seconds_suspended());
   add_other_gpus(sample, std::move(others));
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
-  describe_processes(sample, below_launchers(sample));
+  describe_missing(sample, below_launchers(sample), threads);
   return sample;
 }
 
@@ -140,11 +141,15 @@ HolderScan SystemSource::holders(Sample& sample) {
 }
 
 void SystemSource::describe_processes(Sample& sample, const std::set<int>& pids) {
+  describe_missing(sample, pids, false);
+}
+
+void SystemSource::describe_missing(Sample& sample, const std::set<int>& pids, bool threads) {
   std::set<int> missing;
   for (const int pid : pids) {
     if (find_detail(sample.host, pid) == nullptr) missing.insert(pid);
   }
-  processes_.describe(sample.host, missing, false);
+  processes_.describe(sample.host, missing, threads);
 }
 
 /// False when no process can be started to ask the driver; the rest of the machine is looked at all the same.
@@ -197,8 +202,9 @@ bool SystemSource::ask_driver(const HostSample& host) {
   return false;
 }
 
-/// A helper of an earlier run that the driver never let go: another one would only join it. One of a run that goes on
-/// was not told to end, one that ends now is young, and another user may call his processes what he likes.
+/// A helper of an earlier run that the driver never let go: another one would only join it. It was told to end, or its
+/// parent is gone: one of a run that goes on has it still. One that ends now is young, and another user may call his
+/// processes what he likes.
 std::optional<int> SystemSource::stuck_helper(const HostSample& host, const helper::Role& role) {
   const double old = now() - std::chrono::duration<double>(helper::kSurelyHangs).count();
   for (const ProcessBrief& process : host.processes) {
@@ -207,15 +213,17 @@ std::optional<int> SystemSource::stuck_helper(const HostSample& host, const help
     alone.processes = {process};
     ProcessProbe(options_.root).describe(alone, {process.pid}, true);
     const ProcessDetail* const detail = find_detail(alone, process.pid);
-    if (detail == nullptr || !detail->kill_pending) continue;
-    if (detail->uid != 0U && detail->uid != os::current_user()) continue;
+    if (detail == nullptr || (detail->uid != 0U && detail->uid != os::current_user())) continue;
+    // When its parent is killed, its first thread ends with the conversation, and the one that hangs stays.
+    const bool left = detail->kill_pending || process.state == 'Z' || is_adopted(host, process, container());
     const auto stuck = [](const ThreadSample& thread) { return thread.state == 'D'; };
-    if (std::any_of(detail->threads.begin(), detail->threads.end(), stuck)) return process.pid;
+    if (left && std::any_of(detail->threads.begin(), detail->threads.end(), stuck)) return process.pid;
   }
   return std::nullopt;
 }
 
-std::set<int> SystemSource::whom_to_describe(const Sample& sample, const std::set<int>& watched) const {
+/// Also counts those that are too many.
+std::set<int> SystemSource::whom_to_describe(Sample& sample, const std::set<int>& watched) {
   std::set<int> pids = watched;
   for (const GpuSample& gpu : sample.driver.gpus) {
     for (const GpuProcessRow& row : gpu.rows) {
@@ -230,8 +238,13 @@ std::set<int> SystemSource::whom_to_describe(const Sample& sample, const std::se
   }
   std::size_t suspects = 0;
   for (const ProcessBrief& process : sample.host.processes) {
-    if (process.state != 'D' && process.state != 'Z' && process.name != "slurmstepd") continue;
-    if (++suspects > kMostSuspects) break;
+    // A zombie matters when the driver lists it, or when threads of it live.
+    const bool suspect = process.state == 'D' || (process.state == 'Z' && process.threads > 1);
+    if (!suspect && process.name != "slurmstepd") continue;
+    if (suspect && ++suspects > kMostSuspects && pids.count(process.pid) == 0) {
+      ++sample.host.stuck_left_out;
+      continue;
+    }
     pids.insert(process.pid);
   }
   return pids;

@@ -67,6 +67,7 @@ const GpuProcessRow* find_row(const GpuSample& gpu, const GpuProcessReport& repo
 /// Why this look does not tell what a process does; empty: it does.
 std::string why_unknown(const GpuSample& gpu, const GpuProcessRow* row) {
   if (!gpu.stuck_in.empty()) return "the GPU does not answer";
+  if (!gpu.not_asked.empty()) return "the GPU was not asked";
   if (row == nullptr) return "the last look did not find it on the GPU";
   if (!gpu.activity.ok() && gpu.activity.code != Reading::kNotFound) return gpu.activity.why();
   return Reading{row->use_code, 0}.why();

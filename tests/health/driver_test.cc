@@ -192,6 +192,29 @@ TEST(Driver, AHelperThatDiesBetweenTwoRoundsIsNoSignalForUs) {
   EXPECT_EQ(driver.gpus.at(0).stuck_in, "") << "the GPU has done nothing wrong";
 }
 
+TEST(Driver, AHelperThatDoesNotRunIsNoFaultOfTheGpu) {
+  Machine machine;
+  machine.use_driver("gpu 0\non 0 4000 vram=30\n");
+  nvml::Client client(Duration(1), 1);
+  client.begin();
+  ASSERT_EQ(client.finish().gpus.at(0).not_asked, "");
+  const int pid = client.helper_pid();
+  ASSERT_EQ(kill(pid, SIGSTOP), 0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOWAIT), 0);
+  client.begin();
+  const GpuSample gpu = client.finish().gpus.at(0);
+  EXPECT_EQ(gpu.stuck_in, "");
+  EXPECT_NE(gpu.not_asked.find("does not run"), std::string::npos) << gpu.not_asked;
+  EXPECT_EQ(gpu.rows.size(), 1U) << "who was on it is still known";
+  ASSERT_EQ(kill(pid, SIGCONT), 0);
+  const auto answers = [&] {
+    client.begin();
+    return client.finish().gpus.at(0).not_asked.empty();
+  };
+  EXPECT_TRUE(drover_test::eventually(std::chrono::seconds(10), answers));
+}
+
 TEST(Driver, AnAnswerThatComesLateIsNotForgottenAndNotTakenForANewOne) {
   Machine machine;
   machine.use_driver(

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <memory>
@@ -7,7 +10,9 @@
 
 #include "drover/health/drm/probe.h"
 #include "drover/health/drm/probe_client.h"
+#include "drover/health/engine.h"
 #include "drover/health/probe/process_probe.h"
+#include "drover/health/scenario/scenario_source.h"
 #include "drover/health/source.h"
 #include "drover/os/host_files.h"
 #include "harness/deadline.h"
@@ -152,13 +157,75 @@ TEST(Hang, NoCardNoHelper) {
   EXPECT_FALSE(client.started());
 }
 
+/// What is said of GPUs that nobody asked: no fault of theirs, and no GPU that is well.
+void expect_not_asked(const std::vector<GpuSample>& gpus, const std::string& why) {
+  ASSERT_EQ(gpus.size(), 2U);
+  for (const GpuSample& gpu : gpus) {
+    EXPECT_EQ(gpu.stuck_in, "");
+    EXPECT_NE(gpu.not_asked.find(why), std::string::npos) << gpu.not_asked;
+    EXPECT_EQ(gpu[Metric::kMemoryUsed].code, Reading::kNotAsked);
+    EXPECT_EQ(gpu.name, "MI210");
+  }
+}
+
+TEST(Hang, AHelperThatIsKilledOrCannotBeStartedIsNoAnswer) {
+  Machine machine;
+  for (const int number : {0, 1}) write_card(machine, card(number));
+  drm::ProbeClient client(machine.root(), false, false, Duration(20));
+  EXPECT_EQ(ask(client, 10).at(1).not_asked, "");
+  ASSERT_EQ(kill(client.helper_pid(), SIGKILL), 0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(client.helper_pid()), &info, WEXITED | WNOWAIT), 0);
+  expect_not_asked(ask(client, 11), "was killed");
+  EXPECT_TRUE(ask(client, 12).at(0)[Metric::kUtilCores].ok()) << "the next look has another helper";
+
+  drm::ProbeClient other(machine.root(), false, false, Duration(20));
+  EXPECT_TRUE(other.needed());
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{3, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  other.begin({process(500)}, 10);
+  setrlimit(RLIMIT_NOFILE, &before);
+  expect_not_asked(other.finish(), "no process could be started");
+}
+
+TEST(Hang, AHelperThatIsStoppedIsNoFaultOfTheGpu) {
+  Machine machine;
+  for (const int number : {0, 1}) write_card(machine, card(number));
+  drm::ProbeClient client(machine.root(), false, false, Duration(0.5));
+  ask(client, 10);
+  const int pid = client.helper_pid();
+  ASSERT_EQ(kill(pid, SIGSTOP), 0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOWAIT), 0);
+  expect_not_asked(ask(client, 11), "does not run");
+}
+
+TEST(Hang, AGpuThatNobodyAskedIsUnknown) {
+  const auto source = scenario_source(Scenario::parse("s", "gpu 0 vendor=amd\nproc 70\n"));
+  Sample sample = source->sample({}, true);
+  helper::mark_unanswered(sample.driver.gpus.at(0), "", "the process that looks at it was killed");
+  const Thresholds limits;
+  Tracker tracker(limits);
+  tracker.add(sample, false, [](int) { return true; });
+  const Sample before = sample;
+  const Report report = conclude(*source, limits, tracker, {.first = before, .last = sample});
+  EXPECT_EQ(report.exit_code(), 3);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].verdict, "CANNOT SEE THE GPU");
+  EXPECT_NE(report.gpus.at(0).problem.find("was killed"), std::string::npos);
+}
+
 /// A helper of an earlier run that hangs since `age` seconds.
-Sample sample_beside(const std::string& state, double age, const std::string& status) {
+Sample sample_beside(const std::string& state, double age, const std::string& status, int parent = 500,
+                     char first = 'D') {
   Machine machine;
   machine.write_host(false);
   write_card(machine, card(0));
   ProcessBrief left = process(77);
-  left.state = 'D';
+  left.state = first;
+  left.parent = parent;
   left.name = drm::kRole.name;
   const double started = 1000 - age;
   left.start_ticks = static_cast<std::uint64_t>(started * drover::os::clock_ticks());
@@ -179,6 +246,9 @@ TEST(Hang, OfAnEarlierLookIsNotJoined) {
   EXPECT_EQ(problem(sample_beside("S", 100, killed)), "") << "it is about to end";
   EXPECT_EQ(problem(sample_beside("D", 5, killed)), "") << "so is this one";
   EXPECT_EQ(problem(sample_beside("D", 100, "Uid:\t0\t0\t0\t0\n")), "") << "of a look that goes on";
+  const std::string hangs = "an earlier look, pid 77, which still waits", alive = "Uid:\t0\t0\t0\t0\n";
+  EXPECT_EQ(problem(sample_beside("D", 100, alive, 1)), hangs) << "its parent was killed, and told nobody to end";
+  EXPECT_EQ(problem(sample_beside("D", 100, alive, 500, 'Z')), hangs) << "its first thread has ended";
   EXPECT_EQ(problem(sample_beside("D", 100, "Uid:\t999\t999\t999\t999\nShdPnd:\t0000000000000100\n")), "")
       << "anybody may call his process so";
 }

@@ -50,25 +50,26 @@ void ProbeClient::begin(const std::vector<ProcessBrief>& processes, double at) {
   round_.assign(devices_.size(), std::nullopt);
   asked_at_ = Clock::now();
   std::erase_if(hung_, [&](const Hung& one) { return asked_at_ >= one.until && one.helper->end(); });
-  helper::Request request{
-      .limit_s = deadline_.count() * 0.9, .at = at, .leave_alone = all_hung(), .processes = processes};
+  not_asked_.clear();
+  helper::Request request{.limit_s = deadline_.count(), .at = at, .leave_alone = all_hung(), .processes = processes};
   if (request.leave_alone.size() == devices_.size()) return;
   try {
     if (!helper_ || helper_->ended()) helper_ = std::make_unique<helper::Process>(kRole, argument_);
     started_ = true;
     helper_->send(helper::encode(request), asked_at_ + std::chrono::duration_cast<Clock::duration>(deadline_));
-  } catch (const std::system_error&) {  // no process, no descriptor left: nothing is known of them in this look
+  } catch (const std::system_error& error) {  // no process, no descriptor left: nothing is known of them in this look
+    not_asked_ = std::string("no process could be started to look at it: ") + error.what();
     helper_.reset();
   }
 }
 
 std::vector<GpuSample> ProbeClient::finish() {
-  const auto end = asked_at_ + std::chrono::duration_cast<Clock::duration>(deadline_);
+  const auto end = asked_at_ + std::chrono::duration_cast<Clock::duration>(deadline_) + helper::kTelling;
   bool going_on = helper_ != nullptr;
   while (going_on) {
     const auto message = helper_->receive(end);
     going_on = message && take(*message);
-    if (!message && !helper_->ended()) give_up(kAny, "reading its files");  // not even that could be told
+    if (!message) explain_silence();
   }
   std::vector<GpuSample> result;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
@@ -78,11 +79,25 @@ std::vector<GpuSample> ProbeClient::finish() {
   return result;
 }
 
+/// Not even what hangs was told.
+void ProbeClient::explain_silence() {
+  if (helper_->ended()) {
+    not_asked_ = "the process that looks at it was killed, or ended by a fault; look again";
+  } else if (helper_->uninterruptible()) {
+    give_up(kAny, "reading its files");
+  } else {
+    not_asked_ = helper::kDoesNotRun;
+    helper_.reset();
+  }
+}
+
 /// False when it was the last one of this round.
 bool ProbeClient::take(const helper::MessageReader::Message& message) {
   if (message.kind == helper::MessageKind::kStuck) {
     const auto stuck = helper::decode_stuck(message.payload);
-    if (stuck && stuck->gpu < devices_.size()) give_up(stuck->gpu, stuck->call);
+    if (!stuck || stuck->gpu >= devices_.size()) return true;
+    give_up(stuck->gpu, stuck->call);
+    not_asked_ = "in this look another GPU hung before it was its turn; look again";
     return helper_ != nullptr;
   }
   if (message.kind != helper::MessageKind::kGpu) return false;
@@ -109,9 +124,7 @@ GpuSample ProbeClient::silent(std::size_t device, const std::string& what) const
   GpuSample gpu;
   gpu.index = static_cast<int>(device);
   devices_[device].identify(gpu);
-  gpu.readings.fill({Reading::kTimeout, 0});
-  gpu.processes = gpu.activity = {Reading::kTimeout, 0};
-  gpu.stuck_in = what;
+  helper::mark_unanswered(gpu, what, not_asked_);
   return gpu;
 }
 

@@ -30,10 +30,12 @@ class ProbeClient {
   bool needed();
   /// Whether a helper was started at some time.
   bool started() const noexcept { return started_; }
+  /// 0: there is none now.
+  int helper_pid() const noexcept { return helper_ ? helper_->pid() : 0; }
   /// Starts a look and returns at once. `processes`: all that there are, by pid. `at`: seconds since boot.
   void begin(const std::vector<ProcessBrief>& processes, double at);
-  /// The GPUs in order of their PCI slots, indices from 0, at most `deadline` after begin(). One that did not answer is
-  /// there, with `stuck_in`.
+  /// The GPUs in order of their PCI slots, indices from 0, at most `deadline` and helper::kTelling after begin(). One
+  /// that did not answer is there, with `stuck_in` or `not_asked`.
   std::vector<GpuSample> finish();
   /// In place of begin() and finish(): as if none had answered, because of `what`.
   std::vector<GpuSample> unasked(const std::string& what) const;
@@ -51,6 +53,7 @@ class ProbeClient {
 
   const Hung* hung(std::size_t device) const;
   std::vector<std::uint32_t> all_hung() const;
+  void explain_silence();
   bool take(const helper::MessageReader::Message& message);
   void give_up(std::size_t device, const std::string& what);
   GpuSample silent(std::size_t device, const std::string& what) const;
@@ -61,6 +64,7 @@ class ProbeClient {
   std::vector<Device> devices_;
   std::unique_ptr<helper::Process> helper_;
   bool started_ = false;
+  std::string not_asked_;  // why nobody asked the GPUs that are silent in this round, and do not hang
   std::vector<Hung> hung_;
   std::vector<std::optional<GpuSample>> round_;
   Clock::time_point asked_at_{};

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/health/helper/process.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "drover/health/probe/proc_text.h"
 #include "drover/os/epoll.h"
+#include "drover/os/host_files.h"
 #include "drover/os/self.h"
 #include "drover/os/socket_pair.h"
 
@@ -66,6 +69,26 @@ bool Process::end() noexcept {
   } catch (const std::system_error&) {  // as above
   }
   return reaped_;
+}
+
+bool Process::uninterruptible() const {
+  const os::HostFolder tasks("/proc/" + std::to_string(process_.pid()) + "/task");
+  const std::vector<int> tids = tasks.numbers();
+  return std::any_of(tids.begin(), tids.end(), [&](int tid) {
+    ProcessBrief brief;
+    const auto text = tasks.text((std::to_string(tid) + "/stat").c_str(), 4096);
+    return text && parse_stat(*text, brief) && brief.state == 'D';
+  });
+}
+
+void mark_unanswered(GpuSample& gpu, const std::string& stuck_in, const std::string& not_asked) {
+  const Reading nothing{stuck_in.empty() ? Reading::kNotAsked : Reading::kTimeout, 0};
+  gpu.active.clear();
+  gpu.xids.clear();
+  gpu.readings.fill(nothing);
+  gpu.processes = gpu.activity = nothing;
+  gpu.stuck_in = stuck_in;
+  gpu.not_asked = stuck_in.empty() ? not_asked : std::string();
 }
 
 bool Process::send(const std::string& message, Clock::time_point end) {

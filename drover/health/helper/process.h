@@ -32,6 +32,9 @@ class Process {
   /// It is gone, or talks nonsense.
   bool ended() const noexcept { return ended_; }
   void call_ended() noexcept { ended_ = true; }
+  /// Whether one of its threads waits in the kernel and cannot be interrupted, as in a driver that hangs. One that is
+  /// stopped, or gets no CPU, does not.
+  bool uninterruptible() const;
 
   /// Tells it to end, and whether it has. To be asked again of one that hangs.
   bool end() noexcept;
@@ -46,5 +49,17 @@ class Process {
   bool ended_ = false;
   bool reaped_ = false;
 };
+
+/// What is left of a GPU that gave no answer: who it is, and what was on it when it last did. `stuck_in`: what did not
+/// come back; empty: the GPU was not asked, and `not_asked` says why, unless the driver's state does.
+void mark_unanswered(GpuSample& gpu, const std::string& stuck_in, const std::string& not_asked);
+
+/// Why a GPU was not asked in time, when its helper neither answers nor waits in the kernel.
+inline constexpr const char* kDoesNotRun =
+    "the process that asks its driver does not run: it is stopped, or gets no CPU; look again, or with a longer "
+    "--deadline";
+
+/// By so much longer than the deadline a helper is waited for, so that it can tell what hangs.
+inline constexpr std::chrono::milliseconds kTelling{250};
 
 }  // namespace drover::inline v1::health::helper

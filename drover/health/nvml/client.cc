@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "drover/health/nvml/abi.h"
-#include "drover/health/probe/proc_text.h"
-#include "drover/os/host_files.h"
 
 namespace drover::inline v1::health::nvml {
 namespace {
@@ -66,9 +64,9 @@ void Client::begin() {
   session_->round.assign(session_->last.size(), std::nullopt);
   ++session_->number;
   asked_at_ = Clock::now();
-  // It tells what hangs a little before the deadline. Nobody waits for one that does not read its requests.
+  // Nobody waits for one that does not read its requests.
   if (session_->silent) return;
-  const helper::Request request{.round = session_->number, .limit_s = deadline_.count() * 0.9};
+  const helper::Request request{.round = session_->number, .limit_s = deadline_.count()};
   session_->helper.send(encode(request), asked_at_);
 }
 
@@ -77,7 +75,7 @@ DriverSample Client::finish() {
   while (const auto message = session_->helper.receive(asked_at_)) take(*message);  // what came late, without waiting
   const bool was_silent = session_->silent && !session_->ready;
   while (!was_silent && !session_->complete()) {
-    const auto message = session_->helper.receive(end);
+    const auto message = session_->helper.receive(session_->ready ? end + helper::kTelling : end);
     if (!message) break;
     take(*message);
   }
@@ -125,18 +123,12 @@ DriverSample Client::assemble() const {
 
 GpuSample Client::without_answer(std::size_t index) const {
   const bool ended = session_->helper.ended();
-  const Reading nothing{ended ? Reading::kNotAsked : Reading::kTimeout, 0};
   GpuSample gpu;
-  if (session_->last[index]) {  // who it is and what was on it; the numbers are old
-    gpu = *session_->last[index];
-    gpu.active.clear();
-    gpu.xids.clear();
-  }
-  gpu.readings.fill(nothing);
+  if (session_->last[index]) gpu = *session_->last[index];
   gpu.index = static_cast<int>(index);
-  gpu.processes = gpu.activity = nothing;
-  gpu.stuck_in = session_->stuck[index];
-  if (gpu.stuck_in.empty() && !ended) gpu.stuck_in = "a call";
+  std::string stuck = session_->stuck[index];
+  if (stuck.empty() && !ended && session_->helper.uninterruptible()) stuck = "a call";
+  helper::mark_unanswered(gpu, stuck, ended ? "" : helper::kDoesNotRun);
   return gpu;
 }
 
@@ -144,14 +136,8 @@ GpuSample Client::without_answer(std::size_t index) const {
 /// uninterruptibly, too.
 void Client::describe_silence(DriverSample& sample) const {
   const std::string pid = std::to_string(session_->helper.pid());
-  const os::HostFolder tasks("/proc/" + pid + "/task");
-  const std::vector<int> tids = tasks.numbers();
-  const bool blocked = std::any_of(tids.begin(), tids.end(), [&](int tid) {
-    ProcessBrief brief;
-    const auto text = tasks.text((std::to_string(tid) + "/stat").c_str(), 4096);
-    return text && parse_stat(*text, brief) && brief.state == 'D';
-  });
-  sample.uninterruptible = blocked && Clock::now() - session_->started_at >= helper::kSurelyHangs;
+  sample.uninterruptible =
+      session_->helper.uninterruptible() && Clock::now() - session_->started_at >= helper::kSurelyHangs;
   sample.problem =
       sample.uninterruptible
           ? "the driver does not answer: pid " + pid + " hangs in it, uninterruptible; see dmesg for Xid or NVRM"

@@ -22,8 +22,8 @@ class Client {
 
   /// Starts a round and returns at once. The first one starts the helper: std::system_error when that cannot be done.
   void begin();
-  /// The answers to begin(), at most `deadline` after it. A GPU that did not answer is there, with `stuck_in`, and as
-  /// it was when it last did.
+  /// The answers to begin(), at most `deadline` and helper::kTelling after it. A GPU that did not answer is there, with
+  /// `stuck_in`, and as it was when it last did.
   DriverSample finish();
 
   /// 0: there is none.

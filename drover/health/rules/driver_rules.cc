@@ -89,10 +89,12 @@ bool answered(const GpuSample& gpu, int code) {
 }
 
 void advise_reset(Finding& finding, const GpuSample* gpu) {
-  finding.action.emplace_back(
-      "read the kernel's log: dmesg | grep -i -e xid -e nvrm; the numbers: docs.nvidia.com/deploy/xid-errors");
-  finding.action.push_back("drain the node; when nobody uses the GPU (all peers of an NVSwitch together): " +
-                           how_to_reset(gpu) + ", as root; if that fails, reboot");
+  const bool nvidia = gpu == nullptr || gpu->vendor == "nvidia";
+  finding.action.push_back("read the kernel's log: " + how_to_read_log(gpu) +
+                           (nvidia ? "; the numbers: docs.nvidia.com/deploy/xid-errors" : ""));
+  finding.action.push_back(std::string("drain the node; when nobody uses the GPU") +
+                           (nvidia ? " (all peers of an NVSwitch together)" : "") + ": " + how_to_reset(gpu) +
+                           ", as root; if that fails, reboot");
 }
 
 /// What a finding says that is no fault.
@@ -239,10 +241,21 @@ void judge_state(const Scene& scene, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+/// G0: a GPU that nobody asked. Where NVIDIA's driver says nothing at all, its state is the finding.
+void judge_not_asked(const GpuSample& gpu, std::vector<Finding>& findings) {
+  if (gpu.not_asked.empty()) return;
+  Finding finding = about(Rule::kG0, gpu, "CANNOT SEE THE GPU");
+  finding.severity = Severity::kUnknown;
+  finding.because.push_back(gpu.not_asked);
+  finding.not_because.emplace_back("whether it is well, and what its processes do, is not known");
+  findings.push_back(std::move(finding));
+}
+
 /// G0: there is something to judge, and no way to judge it.
 void judge_gate(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& findings) {
   const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
-  if (track == nullptr || track->cannot_judge.empty() || !gpu.stuck_in.empty() || answered(gpu, Reading::kGpuLost))
+  if (track == nullptr || track->cannot_judge.empty() || !gpu.stuck_in.empty() || !gpu.not_asked.empty() ||
+      answered(gpu, Reading::kGpuLost))
     return;
   const double enough =
       std::max(scene.limits[kR8Vram], scene.limits[kR8VramShare] * gpu[Metric::kMemoryTotal].number().value_or(0));
@@ -266,6 +279,7 @@ void judge_driver(const Scene& scene, std::vector<Finding>& findings) {
   judge_elsewhere(scene, findings);
   for (const GpuSample& gpu : scene.last.driver.gpus) {
     judge_gpu(scene, gpu, findings);
+    judge_not_asked(gpu, findings);
     judge_gate(scene, gpu, findings);
   }
 }
@@ -285,7 +299,7 @@ void explain_memory(const Scene& scene, const GpuSample& gpu, const GpuTrack& tr
   const double used = gpu[Metric::kMemoryUsed].number().value_or(0), rest = unattributed_bytes(gpu);
   finding.because.push_back(bytes_text(used) + " are used, of which the listed processes have " +
                             bytes_text(used - rest) + "; the other " + bytes_text(rest) + " are not theirs, in " +
-                            std::to_string(track.unattributed.hits) + " looks");
+                            count_text(track.unattributed.hits, "look", "looks"));
   if (!reserved_known) {
     finding.not_because.emplace_back("what the driver keeps for itself is not known, and may be part of it");
   }
@@ -298,8 +312,8 @@ void explain_memory(const Scene& scene, const GpuSample& gpu, const GpuTrack& tr
 /// The driver leaked it, when it is sure that it is anybody's at all.
 void advise_leak(const Scene& scene, const UnlistedHolders& holders, const GpuSample& gpu, Finding& finding) {
   if (scene.holders.unreadable > 0) {
-    finding.not_because.push_back(std::to_string(scene.holders.unreadable) +
-                                  " processes may not be looked at; root sees who holds the device");
+    finding.not_because.push_back(count_text(scene.holders.unreadable, "process", "processes") +
+                                  " may not be looked at; root sees who holds the device");
     finding.action.emplace_back("run it as root, to see who has the device open");
   } else if (!scene.container && finding.severity >= Severity::kWarning) {
     finding.action.push_back(std::string(holders.others.empty() ? "nobody" : "nobody else") +

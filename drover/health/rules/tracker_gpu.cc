@@ -34,6 +34,7 @@ bool mig_on(const GpuSample& gpu) { return gpu[Metric::kMig].ok() && gpu[Metric:
 
 std::string cannot_judge(const GpuSample& gpu, const HostSample& host, bool container) {
   if (!gpu.stuck_in.empty()) return "the GPU does not answer";
+  if (!gpu.not_asked.empty()) return "the GPU was not asked";
   if (mig_on(gpu) && !gpu.activity.ok() && gpu.activity.code != Reading::kNotFound) {
     return "MIG is on: the driver tells no utilisation of processes";
   }
