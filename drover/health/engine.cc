@@ -88,6 +88,10 @@ Report conclude(Source& source, const Thresholds& limits, Tracker& tracker, cons
 
   source.describe(report, looks.first, last, last.at - looks.first.at);
   describe_driver(report, last.driver);
+  if (last.host.stuck_left_out > 0)
+    report.warnings.push_back(std::to_string(last.host.stuck_left_out) +
+                              " more processes are in uninterruptible sleep than are looked at: whether one of them "
+                              "is stuck in a driver is not known");
   describe_processes(report, looks.first, last, source, looks.most_busy);
   describe_gpus(report, last, tracker, source);
   const Scene scene{

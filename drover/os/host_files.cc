@@ -26,7 +26,10 @@
 namespace drover::inline v1::os {
 namespace {
 
-Access access_of(int error) { return error == EACCES || error == EPERM ? Access::kDenied : Access::kGone; }
+Access access_of(int error) {
+  if (error == EMFILE || error == ENFILE) return Access::kNoDescriptor;
+  return error == EACCES || error == EPERM ? Access::kDenied : Access::kGone;
+}
 
 int open_at(int folder, const char* name, int flags) {
   int fd = -1;

@@ -15,7 +15,8 @@
 namespace drover::inline v1::os {
 
 /// Why something could not be read. They mean different things: what is gone is gone, what is denied may be there.
-enum class Access { kOk, kGone, kDenied };
+/// kNoDescriptor: this process, or the machine, may not open another file.
+enum class Access { kOk, kGone, kDenied, kNoDescriptor };
 
 /// An open folder. Const methods may run concurrently. Owns the descriptor. What cannot be read is never an exception;
 /// only std::bad_alloc is thrown.

@@ -50,10 +50,11 @@ class PatientReader {
   /// Waited for without any answer: for the first one that hangs, and for each other.
   static constexpr std::chrono::milliseconds kPatience{250}, kMoment{20};
 
-  /// One request for each subject. Comes back when all have answered, or those that have not were waited for.
-  std::vector<Request> ask(std::vector<Subject> subjects, Question question) {
+  /// One request for each subject. Comes back when all have answered, or those that have not were waited for; the first
+  /// one for `patience`. A subject is let go once it has answered: only those that hang are kept.
+  std::vector<Request> ask(std::vector<Subject> subjects, Question question,
+                           std::chrono::milliseconds patience = kPatience) {
     std::vector<Request> requests;
-    auto patience = kPatience;
     while (!subjects.empty()) {
       const auto batch = std::make_shared<Batch>();
       batch->subjects = subjects;
@@ -88,6 +89,7 @@ class PatientReader {
         batch.answers[i] = question(batch.subjects[i]);
       } catch (const std::bad_alloc&) {  // then nothing is known of it
       }
+      batch.subjects[i] = Subject();
       const std::lock_guard lock(batch.mutex);
       batch.done = i + 1;
       if (batch.given_up) return;
@@ -103,6 +105,8 @@ class PatientReader {
       if (batch.done == before) break;
     }
     batch.given_up = true;
+    // It is at the one that hangs, if any, and looks at no other one any more.
+    for (std::size_t i = batch.done + 1; i < batch.subjects.size(); ++i) batch.subjects[i] = Subject();
     return batch.done;
   }
 };

@@ -313,6 +313,96 @@ TEST_F(Program, ThatEndsKeepsItsCommand) {
   }
 }
 
+/// Leaves so many descriptors while it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t left) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);  // the lowest that is free
+    ::close(next);
+    const rlimit few{static_cast<rlim_t>(next) + left, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+void write_stat(Machine& machine, int pid, char state, int threads) {
+  ProcessBrief brief;
+  brief.pid = pid;
+  brief.parent = 1;
+  brief.threads = threads;
+  brief.state = state;
+  brief.name = "python";
+  brief.start_ticks = 100;
+  machine.write("/proc/" + std::to_string(pid) + "/stat", drover_test::stat_text(brief));
+}
+
+TEST(Processes, ManyAreDescribedWithFewDescriptors) {
+  Machine machine;
+  std::set<int> pids;
+  for (int pid = 1000; pid < 1100; ++pid) {
+    write_stat(machine, pid, 'S', 1);
+    machine.write("/proc/" + std::to_string(pid) + "/environ", std::string("RANK=3\0", 7));
+    pids.insert(pid);
+  }
+  ProcessProbe probe(machine.root());
+  const auto look = [&](rlim_t descriptors) {
+    HostSample sample;
+    const FewDescriptors few(descriptors);
+    probe.list(sample);
+    probe.describe(sample, pids, true);
+    return sample;
+  };
+  const HostSample sample = look(24);
+  EXPECT_EQ(sample.without_descriptor, 0);
+  ASSERT_EQ(sample.details.size(), 100U);
+  for (const auto& [pid, detail] : sample.details) EXPECT_EQ(detail.environment.count("RANK"), 1U) << pid;
+  EXPECT_GT(look(4).without_descriptor, 0) << "and when there are none, that is said";
+}
+
+TEST(Processes, WithoutADescriptorAreUnknownAndNotAbsent) {
+  const auto source = scenario_source(Scenario::parse("s", "gpu 0\nproc 70\n"));
+  Sample sample = source->sample({}, true);
+  sample.host.without_descriptor = 3;
+  sample.host.stuck_left_out = 5;
+  const Thresholds limits;
+  Tracker tracker(limits);
+  const Sample before = sample;
+  const Report report = conclude(*source, limits, tracker, {.first = before, .last = sample});
+  EXPECT_EQ(report.exit_code(), 3);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_NE(report.findings[0].because.at(0).find("3 processes"), std::string::npos);
+  ASSERT_EQ(report.warnings.size(), 1U);
+  EXPECT_EQ(report.warnings[0].substr(0, 16), "5 more processes");
+}
+
+TEST(Processes, ZombiesHideNobodyWhoIsStuck) {
+  Machine machine;
+  machine.write_host(false);
+  for (int pid = 1000; pid < 1300; ++pid) write_stat(machine, pid, 'Z', 1);
+  write_stat(machine, 1300, 'Z', 2);
+  write_stat(machine, 2000, 'D', 1);
+  const auto look = [&](const std::set<int>& watched) {
+    SystemSourceOptions options{.root = machine.root(), .deadline = drover::Duration(20)};
+    options.now = [] { return 1e6; };
+    return system_source(options)->sample(watched, true);
+  };
+  const Sample sample = look({});
+  EXPECT_EQ(sample.host.details.count(2000), 1U);
+  EXPECT_EQ(sample.host.details.count(1300), 1U) << "it has a thread that lives";
+  EXPECT_EQ(sample.host.details.count(1000), 0U);
+  EXPECT_EQ(sample.host.stuck_left_out, 0);
+  for (int pid = 1000; pid < 1300; ++pid) write_stat(machine, pid, 'D', 1);
+  const Sample many = look({2000});
+  EXPECT_EQ(many.host.details.count(2000), 1U) << "it is followed already";
+  EXPECT_EQ(many.host.stuck_left_out, 302 - 256 - 1);
+}
+
 TEST(Processes, SleepingGpusAreNotWoken) {
   Machine machine;
   machine.write_host(false);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "drover/health/engine.h"
 #include "drover/health/history.h"
@@ -58,6 +60,85 @@ TEST(KernelPlace, WordsCountAtTheStartAlone) {
     EXPECT_TRUE(is_frozen(name)) << name;
   for (const char* const name : {"n_tty_read", "hrtimer_nanosleep", "do_nanosleep", "wait_woken", "do_freezer_trap"})
     EXPECT_TRUE(rests_on_purpose(name)) << name;
+}
+
+TEST(Tracker, FollowsThoseOnGpusAndInTroubleAndNobodyElse) {
+  const auto source = scenario_source(Scenario::parse(
+      "s",
+      "gpu 0\nproc 50 state=D\nproc 60 state=D wchan=nvidia_x\nproc 61 kill=1\nproc 70\nproc 4000\non 0 4000 vram=30\n"
+      "at 5 proc 50 state=S"));
+  Tracker tracker{Thresholds()};
+  std::vector<std::set<int>> watched;
+  for (const double at : {0.0, 10.0}) {
+    source->wait(Scenario::kUptime + at);
+    tracker.add(source->sample({}, true), false, [](int) { return true; });
+    watched.push_back(tracker.watched());
+  }
+  EXPECT_EQ(watched[0], (std::set<int>{50, 60, 61, 4000}));
+  EXPECT_EQ(watched[1], (std::set<int>{60, 61, 4000})) << "a short wait for a disk is no reason to follow it for good";
+}
+
+TEST(Tracker, OfOneThatALookLeftOutTheUseIsNotThatOfTheLastIntervalAlone) {
+  const auto source = scenario_source(Scenario::parse("s", "proc 50 cpu=0.5\nproc 51 cpu=0.5"));
+  Tracker tracker{Thresholds()};
+  for (const double at : {0.0, 10.0, 20.0, 30.0}) {
+    source->wait(Scenario::kUptime + at);
+    Sample sample = source->sample({}, true);
+    if (at == 10 || at == 20) sample.host.details.erase(50);
+    tracker.add(sample, false, [](int) { return true; });
+  }
+  for (const auto& [key, track] : tracker.processes()) EXPECT_NEAR(track.cpu_share, 0.5, 0.01) << key.first;
+}
+
+TEST(Evidence, OfALockedMapNamesNoToolThatWouldHang) {
+  const Report report = play_text(R"(
+window 1200
+gpu 0 power=70
+proc 4000 ppid=1 cmd="python train.py" env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2" wchan=futex_wait_queue
+on 0 4000 vram=30
+)");
+  EXPECT_NE(joined(first(report, Rule::kR5).action).find("py-spy"), std::string::npos);
+  const Report locked = play_text(
+      "window 900\ngpu 0 power=98 nvlink=0\nproc 4000 state=R cpu=1 io=0 locked=1\non 0 4000 vram=60 sm=100 mem=0\n");
+  const Finding finding = first(locked, Rule::kR6);
+  EXPECT_EQ(joined(finding.action).find("py-spy dump"), std::string::npos);
+  EXPECT_EQ(joined(finding.action).find("gdb -p"), std::string::npos);
+  EXPECT_NE(joined(finding.action).find("wchan"), std::string::npos);
+  EXPECT_NE(joined(finding.not_because).find("locked"), std::string::npos);
+}
+
+TEST(Grade, ALookWithAHistoryIsNotCalledASingleOne) {
+  const auto source =
+      scenario_source(Scenario::parse("s", "gpu 0 power=62\nproc 4000 wchan=do_select\non 0 4000 vram=30\n"));
+  const Thresholds limits;
+  Tracker tracker(limits);
+  Sample last;
+  for (int minute = 0; minute <= 30; ++minute) {
+    source->wait(Scenario::kUptime + 60 * minute);
+    last = source->sample({}, true);
+    tracker.add(last, false, [](int) { return true; });
+  }
+  const Sample before = last;
+  const Report report = conclude(*source, limits, tracker, {.first = before, .last = last, .window_s = 0.2});
+  const std::string text = joined(first(report, Rule::kR8).not_because);
+  EXPECT_NE(text.find("seen for 30 min only"), std::string::npos) << text;
+  EXPECT_EQ(text.find("a single look"), std::string::npos) << text;
+}
+
+TEST(Advice, OfAHangIsThatOfTheVendor) {
+  for (const auto& [vendor, log] : {std::pair{"amd", "amdgpu"}, std::pair{"nvidia", "xid"}}) {
+    const auto source = scenario_source(Scenario::parse("s", std::string("gpu 0 vendor=") + vendor + "\nproc 70\n"));
+    Sample sample = source->sample({}, true);
+    sample.driver.gpus.at(0).stuck_in = "its files";
+    const Thresholds limits;
+    Tracker tracker(limits);
+    tracker.add(sample, false, [](int) { return true; });
+    const Sample before = sample;
+    const Report report = conclude(*source, limits, tracker, {.first = before, .last = sample});
+    const std::string action = joined(first(report, Rule::kR1).action);
+    EXPECT_NE(action.find(log), std::string::npos) << action;
+    EXPECT_EQ(action.find("nvidia") != action.npos, std::string(vendor) == "nvidia") << action;
+  }
 }
 
 TEST(Streak, ATimeOfWhichNothingIsKnownEndsIt) {

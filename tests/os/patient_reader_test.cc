@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <future>
+#include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "harness/deadline.h"
@@ -46,4 +48,30 @@ TEST(PatientReader, OneThatHangsHoldsUpNoOther) {
   open.set_value();
   EXPECT_TRUE(drover_test::eventually(std::chrono::seconds(5), [&] { return !requests[1].pending(); }));
   EXPECT_EQ(*requests[1].answer(), 4);
+}
+
+namespace {
+
+using Shared = std::shared_ptr<int>;
+
+int wait_if_negative(const Shared& number) {
+  if (*number < 0) gate->get_future().wait();
+  return *number;
+}
+
+}  // namespace
+
+TEST(PatientReader, KeepsOnlyTheSubjectThatHangs) {
+  std::promise<void> open;
+  gate = &open;
+  std::vector<Shared> subjects;
+  for (const int number : {3, -2, 5}) subjects.push_back(std::make_shared<int>(number));
+  std::vector<std::weak_ptr<int>> seen(subjects.begin(), subjects.end());
+  const auto requests = drover::os::PatientReader<Shared, int>().ask(std::exchange(subjects, {}), wait_if_negative);
+  EXPECT_TRUE(seen[0].expired());
+  EXPECT_FALSE(seen[1].expired());
+  EXPECT_TRUE(seen[2].expired());
+  open.set_value();
+  EXPECT_TRUE(drover_test::eventually(std::chrono::seconds(5), [&] { return !requests[1].pending(); }));
+  EXPECT_TRUE(seen[1].expired());
 }

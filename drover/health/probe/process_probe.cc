@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kThreadsWithPlace = 8;  // of which the kernel function is read even when they are not in D
 constexpr std::size_t kMostDescriptors = 65'536;
+constexpr std::size_t kAtOnce = 16;                      // folders that are open at one time, see kDescriptors
 constexpr int kKeepFrom = 3;                             // lists: to keep files open pays from then on
 constexpr unsigned kListensEvery = 8;                    // looks: it means to read the machine's table of connections
 constexpr unsigned kReadAgainEvery = 2 * kListensEvery;  // looks: who calls exec may keep its name
@@ -100,6 +101,7 @@ void ProcessProbe::list(HostSample& sample) {
     const os::Access access = read_stat(pid, has ? &kept->second : nullptr);
     if (has) ++kept;
     if (access == os::Access::kDenied) ++sample.unreadable_processes;
+    if (access == os::Access::kNoDescriptor) ++sample.without_descriptor;
     if (access != os::Access::kOk || !parse_stat(text_, brief) || brief.pid != pid) continue;
     sample.processes.push_back(std::move(brief));
   }
@@ -122,23 +124,31 @@ os::Access ProcessProbe::read_stat(int pid, os::Fd* kept) {
 }
 
 void ProcessProbe::describe(HostSample& sample, const std::set<int>& pids, bool threads) {
-  std::vector<Described> all;
-  for (const int pid : pids) {
-    const ProcessBrief* const brief = find_process(sample, pid);
-    if (brief == nullptr) continue;
-    auto folder = std::make_shared<const os::HostFolder>(proc_, std::to_string(pid).c_str());
-    ProcessBrief again;
-    if (folder->read_record("stat", text_) != os::Access::kOk || !parse_stat(text_, again)) continue;
-    if (again.start_ticks != brief->start_ticks) continue;  // another process has this number now
-    ProcessDetail& detail = sample.details[pid];
-    read_state(detail, *folder, threads);
-    all.push_back(look_up(*brief, std::move(folder), detail));
+  auto patience = ProgramReader::kPatience;
+  for (auto at = pids.begin(); at != pids.end();) {
+    std::vector<Described> all;
+    for (; at != pids.end() && all.size() < kAtOnce; ++at) {
+      const ProcessBrief* const brief = find_process(sample, *at);
+      if (brief == nullptr) continue;
+      auto folder = std::make_shared<const os::HostFolder>(proc_, std::to_string(*at).c_str());
+      ProcessBrief again;
+      const os::Access access = folder->read_record("stat", text_);
+      if (access == os::Access::kNoDescriptor) ++sample.without_descriptor;
+      if (access != os::Access::kOk || !parse_stat(text_, again)) continue;
+      if (again.start_ticks != brief->start_ticks) continue;  // another process has this number now
+      ProcessDetail& detail = sample.details[*at];
+      if (!read_state(detail, *folder, threads)) ++sample.without_descriptor;
+      all.push_back(look_up(*brief, std::move(folder), detail));
+    }
+    if (read_programs(all, patience)) patience = ProgramReader::kMoment;  // it was waited for once
   }
-  read_programs(all);
 }
 
-void ProcessProbe::read_state(ProcessDetail& detail, const os::HostFolder& folder, bool threads) {
-  if (folder.read("status", text_) == os::Access::kOk) {
+/// False when no descriptor was left for that.
+bool ProcessProbe::read_state(ProcessDetail& detail, const os::HostFolder& folder, bool threads) {
+  const os::Access access = folder.read("status", text_);
+  if (access == os::Access::kNoDescriptor) return false;
+  if (access == os::Access::kOk) {
     const StatusFields status = parse_status(text_);
     detail.uid = status.uid;
     detail.kill_pending = status.kill_pending;
@@ -147,6 +157,7 @@ void ProcessProbe::read_state(ProcessDetail& detail, const os::HostFolder& folde
   }
   if (folder.read_record("io", text_) == os::Access::kOk) detail.io_bytes = parse_io(text_);
   if (threads) detail.threads = read_threads(folder);
+  return true;
 }
 
 ProcessProbe::Described ProcessProbe::look_up(const ProcessBrief& brief, std::shared_ptr<const os::HostFolder> folder,
@@ -162,12 +173,14 @@ ProcessProbe::Described ProcessProbe::look_up(const ProcessBrief& brief, std::sh
   return {&detail, &known, std::move(folder), read && !known.request.pending()};
 }
 
-void ProcessProbe::read_programs(const std::vector<Described>& all) {
+/// Whether one hangs that did not before.
+bool ProcessProbe::read_programs(const std::vector<Described>& all, std::chrono::milliseconds patience) {
+  bool hangs = false;
   std::vector<std::shared_ptr<const os::HostFolder>> folders;
   for (const Described& one : all) {
     if (one.read) folders.push_back(one.folder);
   }
-  const std::vector<ProgramReader::Request> requests = reader_.ask(std::move(folders), read_program);
+  const std::vector<ProgramReader::Request> requests = reader_.ask(std::move(folders), read_program, patience);
   auto request = requests.begin();
   for (const auto& [detail, known, folder, read] : all) {
     if (read) known->request = *request++;
@@ -182,7 +195,9 @@ void ProcessProbe::read_programs(const std::vector<Described>& all) {
     detail->environment_known = known->program.environment_known;
     detail->listens = known->listens;
     detail->memory_locked = known->request.pending();
+    hangs = hangs || (read && detail->memory_locked);
   }
+  return hangs;
 }
 
 HolderScan ProcessProbe::find_holders(const HostSample& sample) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -29,7 +30,8 @@ class ProcessProbe {
   void list(HostSample& sample);
 
   /// Fills in `details` of these, as far as they are in `processes`; each is read through one open folder, and dropped
-  /// when its start time shows that the number was used again. `threads`: looks at each thread too.
+  /// when its start time shows that the number was used again. `threads`: looks at each thread too. Few folders are
+  /// open at one time; those for which no descriptor is left are counted in `without_descriptor`.
   void describe(HostSample& sample, const std::set<int>& pids, bool threads);
 
   /// Who has device files of GPUs open, among all processes. Dear: it reads every descriptor's link.
@@ -53,9 +55,9 @@ class ProcessProbe {
   };
 
   os::Access read_stat(int pid, os::Fd* kept);
-  void read_state(ProcessDetail& detail, const os::HostFolder& folder, bool threads);
+  bool read_state(ProcessDetail& detail, const os::HostFolder& folder, bool threads);
   Described look_up(const ProcessBrief& brief, std::shared_ptr<const os::HostFolder> folder, ProcessDetail& detail);
-  void read_programs(const std::vector<Described>& all);
+  bool read_programs(const std::vector<Described>& all, std::chrono::milliseconds patience);
   void forget_the_ended(const HostSample& sample);
 
   os::HostFolder proc_;

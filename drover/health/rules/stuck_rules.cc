@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 
 #include "drover/health/rules/rules.h"
 
@@ -11,8 +12,10 @@ using enum Limit;
 /// R2's evidence, and what to do.
 void explain_kernel(const Subject& subject, const ProcessTrack& track, bool killed, Finding& finding) {
   if (track.stuck.holds()) {
-    finding.because.push_back("thread " + pid_list(track.stuck_threads) + " was uninterruptible in each of " +
-                              std::to_string(track.stuck.hits) + " looks over " + duration_text(track.stuck.length()));
+    finding.because.push_back("thread " + pid_list(track.stuck_threads) + " was uninterruptible in " +
+                              (track.stuck.hits == 1 ? "" : "each of ") +
+                              count_text(track.stuck.hits, "look", "looks") + " over " +
+                              duration_text(track.stuck.length()));
     finding.because.push_back(track.stuck_in.empty() ? "where it waits in the kernel is not told (needs root)"
                                                      : "it waits in " + track.stuck_in);
   }
@@ -98,7 +101,8 @@ void explain_defunct(const Scene& scene, const Subject& subject, const UnlistedH
                             (bytes ? "counts " + bytes_text(*bytes) + " for it" : "lists it"));
   if (!bytes) finding.not_because.emplace_back("that it holds memory is not known: the driver does not tell how much");
   const int threads = subject.brief->threads;
-  if (threads > 1) finding.because.push_back(std::to_string(threads - 1) + " of its threads still live");
+  if (threads > 1)
+    finding.because.push_back(count_text(threads - 1, "of its threads still lives", "of its threads still live"));
   if (!holders.pids.empty()) {
     finding.because.push_back("these have the device open, and may hold its memory: " +
                               names_of(scene.last.host, holders.pids));
@@ -128,8 +132,8 @@ void judge_defunct(const Scene& scene, const Subject& subject, std::vector<Findi
 /// Nobody is known who may hold it.
 void advise_leak(const Scene& scene, const GpuSample& gpu, bool others, Finding& finding) {
   if (scene.holders.unreadable > 0 || !scene.holders.done) {
-    finding.not_because.push_back(std::to_string(scene.holders.unreadable) +
-                                  " processes may not be looked at: one of them may be the holder");
+    finding.not_because.push_back(count_text(scene.holders.unreadable, "process", "processes") +
+                                  " may not be looked at, and may be the holder");
     finding.action.emplace_back("run it as root, to see who has the device open");
     return;
   }
@@ -164,8 +168,8 @@ std::string text_of_gone(const Scene& scene, const Subject& subject, const HoldT
   const ProcessBrief* const younger = find_process(scene.last.host, subject.pid);
   const std::string who = younger == nullptr ? ", and there is no such process"
                                              : " from before " + younger->name + " began, which has that number now";
-  return "the driver lists pid " + std::to_string(subject.pid) + who + ", in " + std::to_string(hold.gone.hits) +
-         " looks over " + duration_text(hold.gone.length());
+  return "the driver lists pid " + std::to_string(subject.pid) + who + ", in " +
+         count_text(hold.gone.hits, "look", "looks") + " over " + duration_text(hold.gone.length());
 }
 
 /// The driver lists a process that is not there.
@@ -200,9 +204,24 @@ void judge_hidden(const Scene& scene, const Subject& subject, std::vector<Findin
   }
 }
 
+/// Processes that seem to be absent, or to do nothing, as nothing could be opened.
+void judge_unseen(const Scene& scene, std::vector<Finding>& findings) {
+  const int unseen = scene.last.host.without_descriptor;
+  if (unseen == 0) return;
+  Finding finding;
+  finding.rule = Rule::kG0;
+  finding.verdict = "CANNOT SEE ALL PROCESSES";
+  finding.severity = Severity::kUnknown;
+  finding.because.push_back("no file descriptor was left to look at " + count_text(unseen, "process", "processes"));
+  finding.not_because.emplace_back("what these do, and whose ranks they are, is not known");
+  finding.action.emplace_back("allow more open files (ulimit -n), or look again when the machine has some left");
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings) {
+  judge_unseen(scene, findings);
   for (const Subject& subject : all) {
     if (subject.brief == nullptr) {
       judge_gone(scene, subject, findings);

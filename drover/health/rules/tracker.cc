@@ -100,14 +100,15 @@ void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const
   track.seen = sample.at;
 }
 
-/// What it did since it was last seen: CPU time, with all descendants in a run that goes on, its own after another run;
+/// What it did since it was last seen: CPU time, with all descendants when it was seen in the last look, else its own;
 /// and what was read and written.
 void Tracker::add_work(ProcessTrack& track, double at, const ProcessBrief& brief, const ProcessDetail& detail) {
   const double from = track.seen >= 0 ? track.seen : at, seconds = at - from;
   const double own = static_cast<double>(brief.cpu_ticks) / os::clock_ticks();
   const auto found = cpu_delta_.find(brief.pid);
   const double with_all = found != cpu_delta_.end() ? found->second : 0;
-  const double used = last_at_ >= 0 ? with_all : std::max(0.0, own - track.cpu_seconds);
+  const bool in_last_look = last_at_ >= 0 && track.seen == last_at_;
+  const double used = in_last_look ? with_all : std::max(0.0, own - track.cpu_seconds);
   const std::uint64_t bytes = detail.io_bytes.value_or(track.io_bytes);
   const std::uint64_t more = bytes > track.io_bytes ? bytes - track.io_bytes : 0;
   track.io_known = detail.io_bytes.has_value();
@@ -156,9 +157,12 @@ void Tracker::forget(double now) {
 }
 
 std::set<int> Tracker::watched() const {
+  std::set<ProcessKey> on_gpus;
+  for (const auto& [key, hold] : holds_) on_gpus.insert(key.second);
   std::set<int> pids;
   for (const auto& [key, track] : processes_) {
-    if (track.seen == last_at_) pids.insert(key.first);
+    const bool in_trouble = track.stuck.holds() || track.killed.holds() || track.defunct.holds();
+    if (track.seen == last_at_ && (in_trouble || on_gpus.count(key) > 0)) pids.insert(key.first);
   }
   return pids;
 }

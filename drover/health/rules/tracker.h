@@ -73,7 +73,8 @@ class Tracker {
   /// `exists`: whether a process exists, whatever the table shows.
   void add(const Sample& sample, bool container, const std::function<bool(int)>& exists);
 
-  /// Processes that the next look should describe again.
+  /// Processes that the next look should describe again: those that were seen on a GPU, and those in trouble. Who only
+  /// waited for a disk in the last look is not followed, else a long watch would follow everybody in the end.
   std::set<int> watched() const;
 
   const std::map<ProcessKey, ProcessTrack>& processes() const noexcept { return processes_; }
