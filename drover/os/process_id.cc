@@ -1,38 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/os/process_id.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <mutex>
-#include <string>
-#include <string_view>
 
 #include "drover/os/fd.h"
-#include "drover/os/file_system.h"
+#include "drover/os/process_stat.h"
 
 namespace drover::inline v1::os {
-namespace {
 
-std::uint64_t own_namespace() {
-  struct stat status {};
-  if (::stat("/proc/self/ns/pid", &status) < 0) throw_errno("stat /proc/self/ns/pid");
-  return status.st_ino;
-}
-
-}  // namespace
-
-std::optional<std::uint64_t> process_start_time(int pid) {
-  const auto stat = read_small_file("/proc/" + std::to_string(pid) + "/stat");
-  if (!stat) return std::nullopt;
-  const std::size_t name_end = stat->rfind(')');  // the name before it may hold anything
-  if (name_end == std::string::npos) return std::nullopt;
-  std::string_view rest = std::string_view(*stat).substr(name_end + 1);
-  const std::string_view state = take_word(rest);
-  if (state == "Z" || state == "X" || state.empty()) return std::nullopt;
-  constexpr int kFieldsBetween = 18;  // proc(5): the state is field 3, starttime field 22
-  for (int i = 0; i < kFieldsBetween; ++i) take_word(rest);
-  return parse_number(take_word(rest));
+std::optional<std::uint64_t> process_start_time(int pid) noexcept {
+  const Sighting seen = look_at_number(pid, true);
+  return seen.state == Liveness::kAlive ? std::optional(seen.start) : std::nullopt;
 }
 
 ProcessId ProcessId::current() {
@@ -40,17 +20,27 @@ ProcessId ProcessId::current() {
   static ProcessId known;
   const std::scoped_lock lock(mutex);
   if (known.pid == ::getpid()) return known;
-  ProcessId self{.pid = ::getpid(), .user = ::geteuid(), .start_time = 0, .pid_namespace = own_namespace()};
-  const auto start = process_start_time(self.pid);
-  if (!start) throw_errno("read /proc/self/stat");
-  self.start_time = *start;
-  return known = self;
+  const Namespaces own = own_namespaces();
+  if (own.pid == 0) throw_errno("stat /proc/thread-self/ns/pid");
+  const auto stat = read_process_stat("/proc/self/stat");
+  if (!stat) throw_errno("read /proc/self/stat");
+  // A /proc of another PID namespace would say wrong things about our neighbours.
+  const std::uint64_t namespaces = stat->number == ::getpid() ? own.pid ^ own.time << 32U : 0;
+  return known = {.pid = ::getpid(), .user = ::geteuid(), .start_time = stat->start, .namespaces = namespaces};
 }
 
 Liveness liveness(const ProcessId& process) {
   if (process.pid <= 0) return Liveness::kUnknown;
-  if (process.pid_namespace != ProcessId::current().pid_namespace) return Liveness::kUnknown;
-  return process_start_time(process.pid) == process.start_time ? Liveness::kAlive : Liveness::kDead;
+  if (!in_our_namespaces(process)) return Liveness::kUnknown;
+  const Sighting seen = look_at_number(process.pid, true);
+  const bool another = seen.state == Liveness::kAlive && seen.start != process.start_time;
+  return another ? Liveness::kDead : seen.state;
 }
+
+bool in_our_namespaces(const ProcessId& process) {
+  return process.namespaces != 0 && process.namespaces == ProcessId::current().namespaces;
+}
+
+Liveness liveness_of_number(int pid) noexcept { return look_at_number(pid, true).state; }
 
 }  // namespace drover::inline v1::os

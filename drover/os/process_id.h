@@ -12,8 +12,9 @@ namespace drover::inline v1::os {
 struct ProcessId {
   std::int32_t pid = 0;
   std::uint32_t user = 0;
-  std::uint64_t start_time = 0;     ///< clock ticks since the machine started
-  std::uint64_t pid_namespace = 0;  ///< inode of the namespace in which `pid` is meant
+  std::uint64_t start_time = 0;  ///< clock ticks since the machine started
+  /// In which both are meant: the inode of the PID namespace ^ that of the time namespace << 32. 0: not known.
+  std::uint64_t namespaces = 0;
 
   /// The calling process; right after fork() too. Throws std::system_error when /proc cannot be read.
   static ProcessId current();
@@ -21,10 +22,16 @@ struct ProcessId {
 };
 static_assert(sizeof(ProcessId) == 24);
 
-/// Clock ticks since the machine started; nullopt when there is no such process, or it is a zombie.
-std::optional<std::uint64_t> process_start_time(int pid);
+/// Clock ticks since the machine started; nullopt when there is no such process, it is a zombie, or it cannot be seen.
+std::optional<std::uint64_t> process_start_time(int pid) noexcept;
 
-/// Whether the process still runs: kUnknown for one of another PID namespace. A zombie is dead.
+/// Whether the process still runs, be it without its first thread. kUnknown for one of another PID or time namespace,
+/// and when /proc does not show it (hidepid). A zombie is dead.
 Liveness liveness(const ProcessId& process);
+/// The same of whichever process has the number in this PID namespace.
+Liveness liveness_of_number(int pid) noexcept;
+
+/// Whether its number means that process here.
+bool in_our_namespaces(const ProcessId& process);
 
 }  // namespace drover::inline v1::os

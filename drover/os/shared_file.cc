@@ -125,8 +125,14 @@ Fd create_shared_file(std::uint64_t size) {
   return file;
 }
 
+bool shared_name_exists(const std::string& name) noexcept {
+  struct stat status {};
+  return ::lstat(shared_path(name).c_str(), &status) == 0;
+}
+
 bool link_shared_file(const Fd& file, const std::string& name) {
-  const std::string from = "/proc/self/fd/" + std::to_string(file.get());
+  // Not "self", which is the first thread: that may have ended before the program.
+  const std::string from = "/proc/thread-self/fd/" + std::to_string(file.get());
   const int result = ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, shared_path(name).c_str(), AT_SYMLINK_FOLLOW);
   if (result < 0 && errno == EEXIST) return false;
   if (result < 0) throw_errno("linkat " + shared_path(name));
@@ -197,8 +203,8 @@ std::size_t read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> d
 
 std::string path_of(const Fd& file) {
   char text[PATH_MAX];
-  const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(file.get())).c_str(), text, sizeof text);
-  if (n < 0) throw_errno("readlink in /proc/self/fd");
+  const ssize_t n = ::readlink(("/proc/thread-self/fd/" + std::to_string(file.get())).c_str(), text, sizeof text);
+  if (n < 0) throw_errno("readlink in /proc/thread-self/fd");
   return {text, static_cast<std::size_t>(n)};
 }
 

@@ -28,7 +28,7 @@ struct FileStatus {
 };
 
 FileStatus file_status(const Fd& file);  ///< throws std::system_error
-/// Of what the path leads to, without opening it; nullopt when there is nothing or it may not be looked at.
+/// Of what the path leads to, without opening it; nullopt when there is nothing or it may not be looked at (errno).
 std::optional<FileId> file_id_of(const std::string& path) noexcept;
 
 /// The folder with '/' at its end, and the path of a name in it.
@@ -40,6 +40,9 @@ void check_shared_name(std::string_view name);
 
 /// A new file without a name, mode 0600, zero bytes, all memory reserved. Throws OutOfMemory, std::system_error.
 Fd create_shared_file(std::uint64_t size);
+
+/// Whether the name is taken, by whatever. Needs no descriptor.
+bool shared_name_exists(const std::string& name) noexcept;
 
 /// Gives the file a name in the folder; false when the name is taken.
 bool link_shared_file(const Fd& file, const std::string& name);

@@ -33,7 +33,7 @@ ThreadId current_process_id() noexcept;
 enum class Liveness {
   kAlive,
   kDead,
-  kUnknown,  ///< it lives in another PID namespace, or /proc cannot be read: treat it as alive
+  kUnknown,  ///< it lives in another PID or time namespace, or /proc does not show it: treat it as alive
 };
 
 /// Whether the thread still exists; bits 22-31 are ignored. A zombie is dead. Some microseconds: it reads /proc.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -49,18 +50,41 @@ std::shared_ptr<BlockBase> open_by_name(const BlockHandle& handle, Access access
 
 [[noreturn]] void throw_not_held(const BlockHandle& handle) {
   const std::string process = "process " + std::to_string(handle.pid);
-  if (!os::process_start_time(handle.pid)) {
+  if (os::liveness_of_number(handle.pid) == os::Liveness::kDead) {
     throw OwnerDied("a block without a name is lost: " + process + ", which held it, ended before it was opened here");
   }
   throw Incompatible("a block without a name is not held by " + process +
                      " (any more): the sender must keep it until the receiver has it");
 }
 
+[[noreturn]] void throw_not_allowed(const BlockHandle& handle, const std::string& path) {
+  throw std::system_error(EACCES, std::generic_category(),
+                          "a block without a name cannot be fetched from process " + std::to_string(handle.pid) +
+                              ", which may not be looked into: it is not dumpable (prctl PR_SET_DUMPABLE), or runs as "
+                              "another user or with more rights; give the block a name (stat " +
+                              path + ")");
+}
+
+/// The first thread of a process may have ended before the others: then only those show the descriptors.
+std::string path_of_descriptor(const BlockHandle& handle, const os::FileId& wanted) {
+  const std::string process = "/proc/" + std::to_string(handle.pid), fd = "/fd/" + std::to_string(handle.descriptor);
+  if (os::file_id_of(process + fd) == wanted) return process + fd;
+  std::error_code error;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator it(process + "/task", error); !error && it != end; it.increment(error)) {
+    std::string path = it->path().string() + fd;
+    if (os::file_id_of(path) == wanted) return path;
+  }
+  return process + fd;
+}
+
 os::Fd fetch_descriptor(const BlockHandle& handle, Access access) {
   if (handle.pid <= 0 || handle.descriptor < 0) throw Incompatible("the handle of a block names no process");
-  const std::string path = "/proc/" + std::to_string(handle.pid) + "/fd/" + std::to_string(handle.descriptor);
   const os::FileId wanted{handle.device, handle.inode};
-  if (os::file_id_of(path) != wanted) throw_not_held(handle);  // nothing else is opened, not even for a moment
+  const std::string path = path_of_descriptor(handle, wanted);
+  const std::optional<os::FileId> found = os::file_id_of(path);
+  if (!found && (errno == EACCES || errno == EPERM)) throw_not_allowed(handle, path);
+  if (found != wanted) throw_not_held(handle);  // nothing else is opened, not even for a moment
   std::optional<os::Fd> file = os::open_regular_file(path, writable(access));
   os::fault_point();
   if (!file || os::file_status(*file).id != wanted) throw_not_held(handle);
@@ -168,6 +192,10 @@ std::shared_ptr<Block> Block::open(const BlockHandle& handle, Access access) {
   RecentBlocks::of_this_process().add(block, opened_now);
   os::fault_point();
   return block;
+}
+
+void count_received(const Block& block) noexcept {
+  if (const auto* const base = dynamic_cast<const BlockBase*>(&block)) base->count(true);
 }
 
 void retain_until_received(std::shared_ptr<Block> block) {

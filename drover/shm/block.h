@@ -62,7 +62,8 @@ class Block {
   static std::shared_ptr<Block> open_npy(const std::string& path, Access access);
 
   /// What another process names. Returns the block itself when this process has it already. Throws OwnerDied when the
-  /// process that held it is gone, Incompatible for a handle that does not fit what it names.
+  /// process that held it is gone, Incompatible for a handle that does not fit what it names, std::system_error when
+  /// the kernel does not let this process have it.
   static std::shared_ptr<Block> open(const BlockHandle& handle, Access access);
 
   virtual ~Block() = default;
@@ -87,6 +88,10 @@ class Block {
  protected:
   Block() = default;
 };
+
+/// Counts one handle of the block as received, as open(handle) does by itself when it is `counted`: for who opens it as
+/// not counted until it has it for good, and to take back a handle(true) that was not sent. Thread-safe.
+void count_received(const Block& block) noexcept;
 
 /// Keeps a block alive whose handle(true) was sent, until each such handle has been opened. For senders whose own
 /// reference may end before the message is read. What was never read is kept until this process ends.

@@ -47,8 +47,8 @@ class MemoryBlock final : public BlockBase {
 }  // namespace
 
 os::Fd reopen_descriptor(const os::Fd& file) {
-  auto opened = os::open_regular_file("/proc/self/fd/" + std::to_string(file.get()), true);
-  if (!opened) throw Error("a descriptor of a block is not in /proc/self/fd");
+  auto opened = os::open_regular_file("/proc/thread-self/fd/" + std::to_string(file.get()), true);
+  if (!opened) throw Error("a descriptor of a block is not in /proc/thread-self/fd");
   return std::move(*opened);
 }
 

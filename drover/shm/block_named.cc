@@ -111,6 +111,7 @@ std::string describe_owner(const std::string& name) {
       return "it was left by " + process + ", which was killed together with its guardian; `drover status --clean` " +
              "removes it";
     }
+    if (!os::in_our_namespaces(owner)) return "it belongs to " + process + " of another container or namespace";
     return "it belongs to " + process + " (" + process_name(owner.pid) + ")";
   } catch (const std::system_error& error) {
     return std::string("it cannot be looked at: ") + error.what();
@@ -124,14 +125,6 @@ os::Fd create_file(const std::string& name, std::uint64_t data_size) {
     return os::create_shared_file(file_size(data_size));
   } catch (const OutOfMemory& error) {
     throw OutOfMemory("cannot make " + os::shared_path(name) + ": " + error.what());
-  }
-}
-
-bool exists(const std::string& name) {
-  try {
-    return os::open_shared_file(name, false).has_value();
-  } catch (const std::exception&) {
-    return true;
   }
 }
 
@@ -150,7 +143,7 @@ std::shared_ptr<BlockBase> create_named_block(std::string_view wanted, const Npy
   const std::uint64_t size = header.data_size();
   if (size > kLargestData) throw InvalidArgument("a block of " + std::to_string(size) + " bytes is too large");
   const std::vector<std::byte> header_page = format_npy_header(header);
-  if (exists(name)) return nullptr;  // before memory is taken; what decides is the link below
+  if (os::shared_name_exists(name)) return nullptr;  // before memory is taken; what decides is the link below
 
   const os::Fd file = create_file(name, size);
   os::Mapping mapping(file, 0, file_size(size), true);

@@ -23,9 +23,9 @@ folder = pathlib.Path("/dev/shm")
 class Owner:
     """A program that has the block `name` until it is killed. Use it by `with`."""
 
-    def __init__(self, name):
+    def __init__(self, name, what="hold", before=()):
         self.name = name
-        self.process = subprocess.Popen([scenario, "hold", name], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen([*before, scenario, what, name], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         assert self.process.stdout.readline() == b"made\n"
         self.pid = self.process.pid
 
@@ -201,6 +201,39 @@ class Status(unittest.TestCase):
             [removed] = mine(tell("--clean")["removed"])
             self.assertEqual(removed["name"], self.name)
             self.assertFalse(path.exists())
+
+    def keeps(self, path, *before):
+        """That `drover status --clean`, run by `before`, leaves the block of an owner that lives; the owner's state."""
+        def told(*args):
+            result = subprocess.run([*before, driver.program, "status", "--json", *args], capture_output=True, text=True,
+                                    stdin=subprocess.DEVNULL, timeout=60)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            return json.loads(result.stdout)
+        [block] = mine(told()["blocks"])
+        self.assertEqual(mine(told("--clean")["removed"]), [])
+        self.assertTrue(path.exists())
+        return block["owner"]["state"]
+
+    def test_an_owner_whose_first_thread_has_ended_lives(self):
+        with Owner(self.name, "hold-without-main") as owner:
+            stat = pathlib.Path(f"/proc/{owner.pid}/stat")
+            driver.wait_for(lambda: ") Z " in stat.read_text())
+            self.assertEqual(self.keeps(folder / self.name), "alive")
+
+    def test_an_owner_in_another_time_namespace_is_not_judged(self):
+        into = ["unshare", "-T", "--boottime", "100000", "--fork"]
+        if subprocess.run([*into, "true"], capture_output=True).returncode != 0:
+            self.skipTest("there are no time namespaces for this user")
+        with Owner(self.name):
+            self.assertEqual(self.keeps(folder / self.name, *into), "unknown")
+
+    def test_an_owner_that_proc_does_not_show_is_not_judged(self):
+        user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        into = ["unshare", "-m", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$0" "$@"']
+        if subprocess.run([*into, *user, driver.program, "--version"], capture_output=True).returncode != 0:
+            self.skipTest("this user cannot mount a /proc of its own, or nobody cannot run the program")
+        with Owner(self.name, "hold-hidden", user):
+            self.assertEqual(self.keeps(folder / self.name, *into, *user), "unknown")
 
     def test_says_in_text_what_it_removed(self):
         with Owner(self.name) as owner:

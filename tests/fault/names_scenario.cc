@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that make and open blocks with names, for tests that kill them. `names_scenario WHAT NAME`; DROVER_FAULT is
 // for the role "names". They say on stdout how far they are.
+#include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -15,6 +18,7 @@
 #include <map>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "drover/base/errors.h"
@@ -61,10 +65,32 @@ void hold(const std::string& name) {
   wait_for_ever();
 }
 
+/// The thread that main runs in ends, the program goes on.
+void hold_without_main(const std::string& name) {
+  std::thread([name] {
+    const auto block = make(name);
+    wait_for_ever();
+  }).detach();
+  pthread_exit(nullptr);
+}
+
+/// As a program that must not be looked into.
+void hold_hidden(const std::string& name) {
+  const auto block = Block::create(name, kHeader, "names_scenario");
+  prctl(PR_SET_DUMPABLE, 0);
+  say("made");
+  wait_for_ever();
+}
+
 void hold_two(const std::string& name) {
   const auto block = make(name);
   getchar();  // a line on stdin, or its end
   const auto second = make(name + "-second");
+  wait_for_ever();
+}
+
+void hold_both(const std::string& name) {
+  const auto first = Block::create(name, kHeader, "first"), second = make(name + "-second");
   wait_for_ever();
 }
 
@@ -209,6 +235,25 @@ void file_too_large(const std::string& name) {
   refused([&] { return file.write_at(0, std::vector<std::byte>(100)), 0; });
 }
 
+/// Under `ulimit -f`: attaching does not make a file longer.
+void attach_larger_than_files_may_be(const std::string& name) {
+  say(std::to_string(Block::open_raw(name, 1 << 20, Access::kReadWrite)->size()));
+}
+
+/// Memory with holes, and none left for them: reading it would end in SIGBUS.
+void attach_sparse_for_reading(const std::string& name) {
+  const std::string path = "/dev/shm/" + name;
+  std::ofstream(path) << 'x';
+  if (truncate(path.c_str(), 60 << 20) != 0) std::abort();
+  const auto other = make_large(name + "-other", 1'000'000);
+  try {
+    const auto block = Block::open_raw(name, 60 << 20, Access::kReadOnly);
+    say(std::to_string(std::count(block->data(), block->data() + block->size(), std::byte{})));
+  } catch (const drover::OutOfMemory&) {
+    say("no room");
+  }
+}
+
 /// With a handler for SIGBUS that was there before the first block.
 void touch_truncated(const std::string& name) {
   struct sigaction action {};
@@ -226,7 +271,10 @@ const std::map<std::string, void (*)(const std::string&)> kPrograms = {
     {"make-and-unlink", make_and_unlink},
     {"make-mutex", make_mutex},
     {"hold", hold},
+    {"hold-without-main", hold_without_main},
+    {"hold-hidden", hold_hidden},
     {"hold-two", hold_two},
+    {"hold-both", hold_both},
     {"open", open},
     {"exit", leave_and_exit},
     {"return", leave},
@@ -242,6 +290,8 @@ const std::map<std::string, void (*)(const std::string&)> kPrograms = {
     {"fill", fill},
     {"truncated", touch_truncated},
     {"attach-filled", attach_filled},
+    {"attach-sparse", attach_sparse_for_reading},
+    {"attach-large", attach_larger_than_files_may_be},
     {"file-too-large", file_too_large},
 };
 

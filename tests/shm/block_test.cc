@@ -3,19 +3,26 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "drover/base/errors.h"
+#include "sync/child.h"
 
 namespace {
 
@@ -107,6 +114,17 @@ TEST(NamedBlock, IsNotMadeWhenTheNameIsTaken) {
   EXPECT_NE(text.find("the name of the block is taken: " + block->path() + " exists, and it belongs to " + who),
             text.npos)
       << text;
+}
+
+TEST(NamedBlock, DoesNotSayThatANameIsTakenWhenThereAreNoDescriptors) {
+  drover_test::Child child([] {
+    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    const std::string error = error_of<std::system_error>([] { Block::create(unique_name("free"), doubles(1), "x"); });
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return error.find("Too many open files") != error.npos;
+  });
+  EXPECT_TRUE(child.succeeded());
 }
 
 TEST(NamedBlock, RefusesNamesThatAreNone) {
@@ -215,6 +233,51 @@ TEST(Block, IsKeptUntilItsHandlesAreOpened) {
       EXPECT_TRUE(watch.expired());
     }
   }
+}
+
+TEST(Block, OfAProcessThatMayNotBeLookedIntoIsRefusedWithTheReason) {
+  if (geteuid() != 0) GTEST_SKIP() << "this test becomes another user, which only root can";
+  auto block = Block::create(std::uint64_t{100'000}, "x");
+  const BlockHandle handle = block->handle(false);
+  drover_test::Child child([&] {
+    block.reset();  // it must be fetched from the parent
+    if (setresgid(65'534, 65'534, 65'534) != 0 || setresuid(65'534, 65'534, 65'534) != 0) return false;
+    const std::string error = error_of<std::system_error>([&] { Block::open(handle, Access::kReadOnly); });
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return error.find("may not be looked into") != error.npos && error.find("Permission denied") != error.npos;
+  });
+  EXPECT_TRUE(child.succeeded());
+}
+
+TEST(Block, IsFetchedFromAProcessWhoseFirstThreadHasEnded) {
+  struct Sent {
+    std::uint64_t device, inode, offset, size;
+    int descriptor;
+    std::atomic<bool> there;
+  };
+  const drover_test::Common<Sent> sent;
+  drover_test::Child child([&] {
+    const auto block = Block::create(std::uint64_t{100'000}, "x");
+    block->data()[99'999] = std::byte{7};
+    std::thread([&, first = getpid()] {
+      const std::string stat = "/proc/" + std::to_string(first) + "/stat";
+      for (std::string text; text.find(") Z ") == text.npos; std::this_thread::yield()) {
+        std::getline(std::ifstream(stat), text);
+      }
+      const BlockHandle handle = block->handle(false);
+      sent->device = handle.device, sent->inode = handle.inode, sent->offset = handle.offset, sent->size = handle.size;
+      sent->descriptor = handle.descriptor;
+      sent->there = true;
+      for (;;) pause();
+    }).detach();
+    syscall(SYS_exit, 0);  // this thread alone
+    return false;
+  });
+  ASSERT_TRUE(drover_test::eventually(std::chrono::seconds(10), [&] { return sent->there.load(); }));
+  BlockHandle handle;
+  handle.pid = child.pid(), handle.descriptor = sent->descriptor, handle.device = sent->device;
+  handle.inode = sent->inode, handle.offset = sent->offset, handle.size = sent->size;
+  EXPECT_EQ(Block::open(handle, Access::kReadOnly)->data()[99'999], std::byte{7});
 }
 
 TEST(RawBlock, IsWhatSomethingElseHasMade) {
