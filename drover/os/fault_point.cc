@@ -24,11 +24,15 @@ void fault_point() noexcept {
 }
 
 void set_fault_role(const char* role) noexcept {
-  left = LONG_MAX;
+  const long point = fault_of(role);
+  left = point < 0 ? LONG_MAX : point;
+}
+
+long fault_of(const char* role) noexcept {
   const char* const fault = std::getenv("DROVER_FAULT");
-  if (fault == nullptr) return;
+  if (fault == nullptr) return -1;
   const std::size_t length = std::strlen(role);
-  if (std::strncmp(fault, role, length) == 0 && fault[length] == ':') left = std::atol(fault + length + 1);
+  return std::strncmp(fault, role, length) == 0 && fault[length] == ':' ? std::atol(fault + length + 1) : -1;
 }
 
 }  // namespace drover::inline v1::os

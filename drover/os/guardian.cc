@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <exception>
@@ -17,8 +18,11 @@
 #include <utility>
 #include <vector>
 
+#include "drover/base/errors.h"
 #include "drover/base/log.h"
+#include "drover/os/fault_point.h"
 #include "drover/os/file_limit.h"
+#include "drover/os/futex.h"
 
 extern "C" {
 extern const std::byte drover_guardian_begin[];
@@ -85,7 +89,7 @@ std::shared_ptr<Guardian> Guardian::shared() {
   return guardian;
 }
 
-Guardian::Guardian() : owner_(::getpid()) {}
+Guardian::Guardian() : owner_(::getpid()) { names_.kill_guardian_at(fault_of("guardian")); }
 
 Guardian::~Guardian() {
   if (::getpid() == owner_) let_end();
@@ -113,18 +117,21 @@ Guardian::Running Guardian::start() const {
 
 void Guardian::ensure_running() {
   const std::scoped_lock lock(mutex_);
-  if (running_ && !has_ended(running_->process.pidfd(), 0)) return;
+  if (!running_ || has_ended(running_->process.pidfd(), 0)) start_anew();
+}
+
+void Guardian::start_anew() {
   let_end();
   try {
     running_.emplace(start());
+    if (send_all()) return;
+    let_end();
+    throw Error("it does not read what it is told");
   } catch (const std::exception& error) {
     log(LogLevel::kError, std::string("no guardian: if this program is killed, programs that its workers have started "
                                       "and its blocks with names stay behind: ") +
                               error.what());
-    return;
   }
-  for (const int leader : groups_) tell(leader);
-  if (!names_.empty()) tell(guardian::kNamesBegin);
 }
 
 void Guardian::let_end() noexcept {
@@ -160,9 +167,11 @@ void Guardian::forget_group(int leader) {
 
 NameTable::Slot Guardian::add_name(std::string_view name, const FileId& file) {
   const std::scoped_lock lock(mutex_);
-  const bool first = names_.empty();
   const NameTable::Slot slot = names_.add(name, file);
-  if (first) tell(guardian::kNamesBegin);
+  if (running_ && !running_->keeps_names) {
+    running_->keeps_names = true;
+    tell(guardian::kNamesBegin);
+  }
   return slot;
 }
 
@@ -174,13 +183,34 @@ void Guardian::set_name_live(NameTable::Slot slot, bool live) {
 void Guardian::remove_name(NameTable::Slot slot) {
   const std::scoped_lock lock(mutex_);
   names_.remove(slot);
-  if (names_.empty()) tell(guardian::kNamesEnd);
 }
 
-void Guardian::tell(int message) const noexcept {
-  if (!running_) return;
-  // A guardian that was stopped does not stop us, and one that is gone (EPIPE) is no signal to us.
-  ::send(running_->channel.get(), &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
+/// A message that is lost would be a group that lives on, or, worse, one that is killed when it is another's.
+void Guardian::tell(int message) {
+  if (running_ && !send(message)) start_anew();  // which tells the new one everything
+}
+
+bool Guardian::send_all() noexcept {
+  for (const int leader : groups_) {
+    if (!send(leader)) return false;
+  }
+  running_->keeps_names = !names_.empty();
+  return names_.empty() || send(guardian::kNamesBegin);
+}
+
+/// True also when the guardian is gone (EPIPE, which is no signal to us): ensure_running sees that. False for one that
+/// was stopped, which does not stop us for ever.
+bool Guardian::send(int message) noexcept {
+  const int channel = running_->channel.get();
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  while (::send(channel, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) return true;
+    const int left = milliseconds_until(give_up);
+    if (left == 0) return false;
+    pollfd room{.fd = channel, .events = POLLOUT, .revents = 0};
+    ::poll(&room, 1, left);
+  }
+  return true;
 }
 
 }  // namespace drover::inline v1::os

@@ -36,6 +36,8 @@ class Guardian {
   /// A copy of its pidfd, readable when it is dead. An invalid descriptor when none runs.
   Fd pidfd() const;
 
+  /// These wait for a guardian that cannot read, for a second; then it is killed, and there is another.
+
   void watch_group(int leader);
   /// Before the leader's number can be given to another process.
   void forget_group(int leader);
@@ -49,11 +51,15 @@ class Guardian {
   struct Running {
     Fd channel;
     ChildProcess process;
+    bool keeps_names = false;  ///< it was told to
   };
 
   Guardian();
   Running start() const;
-  void tell(int message) const noexcept;
+  void start_anew();
+  void tell(int message);
+  bool send(int message) noexcept;
+  bool send_all() noexcept;
   void let_end() noexcept;
 
   const int owner_;

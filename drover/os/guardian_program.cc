@@ -57,6 +57,21 @@ long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 
 #error "the guardian knows the system calls of x86-64 and AArch64 only"
 #endif
 
+#ifdef DROVER_FAULT_POINTS
+long points_left = -1;
+
+/// As os::fault_point; which one kills it stands in the table.
+void fault_point() {
+  if (points_left > 0 && --points_left == 0) call(__NR_kill, call(__NR_getpid), SIGKILL);
+}
+void begin_fault_points() {
+  if (table != nullptr) points_left = __atomic_load_n(&table->dies_at, __ATOMIC_RELAXED);
+}
+#else
+void fault_point() {}
+void begin_fault_points() {}
+#endif
+
 long address(const void* pointer) { return reinterpret_cast<long>(pointer); }
 
 // Names.
@@ -89,6 +104,7 @@ bool means(const Path& path, const NameEntry& entry, uint64_t inode) {
 
 void remove(const Path& path, const NameEntry& entry, uint64_t inode) {
   if (means(path, entry, inode)) call(__NR_unlinkat, AT_FDCWD, address(path.text), 0);
+  fault_point();
 }
 
 unsigned used_entries() {
@@ -115,6 +131,7 @@ void restore(const NameEntry& entry) {
   const Path hidden(entry.hidden, sizeof entry.hidden);
   const Path name(entry.name, sizeof entry.name);
   call(__NR_linkat, AT_FDCWD, address(hidden.text), AT_FDCWD, address(name.text), 0);
+  fault_point();
 }
 
 void restore_all() {
@@ -171,11 +188,6 @@ void begin_names() {
   keep_names();
 }
 
-void end_names() {
-  has_names = false;
-  close_watch();
-}
-
 // Groups.
 
 void forget(int group) {
@@ -186,7 +198,6 @@ void forget(int group) {
 
 void obey(int message) {
   if (message == kNamesBegin) return begin_names();
-  if (message == kNamesEnd) return end_names();
   if (message < 0) return forget(-message);
   if (group_count < kMostGroups) groups[group_count++] = message;
 }
@@ -195,16 +206,20 @@ void obey(int message) {
 bool read_message() {
   int message = 0;
   const long size = call(__NR_read, kFromOwner, address(&message), sizeof message);
+  fault_point();
   if (size == sizeof message) obey(message);
+  fault_point();
   return size > 0 || size == -EINTR || size == -EAGAIN;
 }
 
 void kill_groups() {
-  for (int i = 0; i < group_count; ++i) call(__NR_kill, -groups[i], SIGKILL);
+  for (int i = 0; i < group_count; ++i) {
+    call(__NR_kill, -groups[i], SIGKILL);
+    fault_point();
+  }
 }
 
 [[noreturn]] void end() {
-  end_names();
   remove_names();
   call(__NR_exit_group, 0);
   __builtin_unreachable();
@@ -218,6 +233,8 @@ struct Timeout {
   call(__NR_setsid);  // no signal from the owner's terminal or session is meant for it
   const long mapped = call(__NR_mmap, 0, sizeof(NameTable), PROT_READ, MAP_SHARED, kTable, 0);
   if (mapped > 0 || mapped < -4095) table = reinterpret_cast<const NameTable*>(mapped);
+  begin_fault_points();
+  fault_point();
   pollfd waits[3] = {{kOwner, POLLIN, 0}, {kFromOwner, POLLIN, 0}, {-1, POLLIN, 0}};
   bool listening = true;
   while (waits[0].revents == 0) {

@@ -8,8 +8,7 @@ namespace drover::inline v1::os::guardian {
 
 /// A message is one int, a packet of the channel. A number above 1 is a process group to watch, a negative one a group
 /// to forget.
-inline constexpr int kNamesBegin = 0;  ///< the table has names from now on: see that they stay
-inline constexpr int kNamesEnd = 1;    ///< it has none any more
+inline constexpr int kNamesBegin = 0;  ///< the table has names from now on, maybe none at times: see that they stay
 
 // Descriptors of the guardian.
 inline constexpr int kFromOwner = 0;  ///< the channel, a socket
@@ -33,8 +32,9 @@ static_assert(sizeof(NameEntry) == 256);
 
 inline constexpr uint32_t kEntries = 65'535;
 struct NameTable {
-  uint32_t used;  ///< entries from here on were never written
-  uint32_t unused[63];
+  uint32_t used;     ///< entries from here on were never written
+  uint32_t dies_at;  ///< test builds: the fault point of the guardian that kills it, from 1; 0: none
+  uint32_t unused[62];
   NameEntry entries[kEntries];
 };
 static_assert(sizeof(NameTable) == 65'536 * 256);

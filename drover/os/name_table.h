@@ -19,6 +19,9 @@ class NameTable {
 
   NameTable();  ///< throws std::system_error
 
+  /// In test builds the guardian dies at that one of its fault points, from 0.
+  void kill_guardian_at(long point) noexcept;
+
   const Fd& fd() const noexcept { return file_.fd(); }
   bool empty() const noexcept { return count_ == 0; }
 

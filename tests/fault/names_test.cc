@@ -2,10 +2,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -226,6 +229,47 @@ TEST(Names, ThatAGuardianCouldNotRemoveAreFoundAndRemoved) {
   EXPECT_EQ(clean(), 2u);
   EXPECT_EQ(names_left().size(), 2u);
   EXPECT_EQ(clean(), 0u);
+}
+
+/// Reaps what the program has left to this process. True when one of them was killed.
+bool an_orphan_was_killed() {
+  bool killed = false;
+  int status = 0;
+  for (pid_t pid = 0; (pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR;) {
+    killed = killed || (pid > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  }
+  return killed;
+}
+
+/// One that dies together with its owner leaves names, but none that could not be found; while the owner lives it takes
+/// none.
+TEST(Names, AreFoundWhereverTheGuardianIsKilled) {
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  bool killed = true;
+  int point = 0;
+  for (; killed && point < 100; ++point) {
+    SCOPED_TRACE("killed at point " + std::to_string(point));
+    Command command = names("hold-both");
+    command.environment["DROVER_FAULT"] = "guardian:" + std::to_string(point);
+    {
+      Subprocess owner(command);
+      ASSERT_TRUE(owner.wait_for_output("made\n"));
+      const fs::path removed = "/dev/shm/" + test_name();
+      fs::remove(removed);  // so that the guardian has something to do
+      EXPECT_TRUE(eventually(5s, [&] { return fs::exists(removed) || guardians(owner.pid()).empty(); }));
+      EXPECT_EQ(run(names("open", test_name() + "-second")).out, "x\n") << "the other is there";
+      owner.send(SIGKILL);
+      owner.finish();
+    }
+    killed = an_orphan_was_killed();
+    EXPECT_TRUE(killed || names_left().empty());
+    for (const auto& block : drover::shm::list_blocks()) drover::shm::remove_if_orphaned(block);
+    EXPECT_EQ(names_left(), std::vector<std::string>());
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  std::printf("killed at %d points\n", point - 1);
+  EXPECT_FALSE(killed);
+  EXPECT_GT(point, 6);
 }
 
 TEST(Names, ComeBackWhenPythonsTrackerRemovesThem) {
