@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "drover/base/errors.h"
 
@@ -58,7 +59,9 @@ void encode_view(wire::Writer& writer, const SentView& view, const Pin& pin, con
   }
   const std::shared_ptr<shm::Block> block(std::const_pointer_cast<void>(pin.owner), pin.block);
   const bool kept = writer.keep(pin.owner);
-  wire::encode(writer, block->handle(!kept));
+  const shm::BlockHandle handle = block->handle(!kept);
+  if (handle.counted) writer.if_not_sent([block] { shm::count_received(*block); });
+  wire::encode(writer, handle);
   if (!kept) shm::retain_until_received(block);
   writer.put(view.element_id);
   writer.put(static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - block->data()));
@@ -69,7 +72,8 @@ void encode_view(wire::Writer& writer, const SentView& view, const Pin& pin, con
 std::shared_ptr<shm::Block> decode_view(wire::Reader& reader, const SentView& view, shm::Access access,
                                         std::span<std::size_t> extents, std::span<std::ptrdiff_t> strides,
                                         std::uint64_t& offset) {
-  const auto handle = wire::decode<shm::BlockHandle>(reader);
+  auto handle = wire::decode<shm::BlockHandle>(reader);
+  const bool counted = std::exchange(handle.counted, false);
   if (reader.get<std::uint64_t>(view.type_name) != view.element_id) {
     reader.fail(view.type_name, "its elements are of another type");
   }
@@ -77,6 +81,7 @@ std::shared_ptr<shm::Block> decode_view(wire::Reader& reader, const SentView& vi
   for (std::size_t& extent : extents) extent = reader.get<std::uint64_t>(view.type_name);
   for (std::ptrdiff_t& stride : strides) stride = reader.get<std::int64_t>(view.type_name);
   auto block = shm::Block::open(handle, access);
+  if (counted) reader.when_taken([block] { shm::count_received(*block); });
   if (const char* problem = problem_of(view, *block, offset, extents, strides)) reader.fail(view.type_name, problem);
   return block;
 }

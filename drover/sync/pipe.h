@@ -132,14 +132,17 @@ struct Codec<Pipe<T>> {
     const bool kept = writer.keep(pipe.core());
     writer.put<std::uint8_t>(
         static_cast<std::uint8_t>((pipe.core()->side() == Pipe<T>::Side::kSecond ? 1U : 0U) | (kept ? 0U : kCounted)));
-    if (!kept) pipe.core()->sent();
+    if (!kept) {
+      pipe.core()->sent();
+      writer.if_not_sent([core = pipe.core()] { core->received(); });
+    }
     sync::encode_block(writer, pipe.core()->shared_block());
   }
   static Pipe<T> decode(Reader& reader) {
     const auto flags = reader.get<std::uint8_t>(type_name<Pipe<T>>());
     const auto side = (flags & 1U) != 0 ? Pipe<T>::Side::kSecond : Pipe<T>::Side::kFirst;
     auto pipe = Pipe<T>::adopt(sync::decode_block(reader, sync::queue_kind(Pipe<T>::type())), side);
-    if ((flags & kCounted) != 0) pipe.core()->received();
+    if ((flags & kCounted) != 0) reader.when_taken([core = pipe.core()] { core->received(); });
     return pipe;
   }
 

@@ -29,19 +29,41 @@ std::size_t encoded_size(const T& value) noexcept {
   }
 }
 
+/// What has been counted for the handles of an item, to be taken back unless the item is added.
+struct Unsent {
+  wire::Steps steps;
+  ~Unsent() { steps.run(); }
+};
+
+/// Encodes a value into `message`, maybe the very place where it will lie, and adds it.
+template <class T>
+ChannelResult push_message(ChannelWrite& write, ByteChannel& channel, const Patience& patience, wire::Writer& message,
+                           const T& value, std::size_t& size) {
+  Unsent unsent;
+  message.take_back_by(&unsent.steps);
+  wire::encode(message, value);
+  size = message.size();
+  ChannelResult result = ChannelResult::kDone;
+  if (message.spilled() || write.room().data() == nullptr) {
+    result = write_message(write, channel, patience, message.bytes());
+  } else {
+    write.commit(size);
+  }
+  if (result == ChannelResult::kDone) unsent.steps.clear();
+  return result;
+}
+
 /// Adds a value. `size`: bytes of it, as far as known. Throws what encoding throws; nothing is added then.
 template <class T>
 ChannelResult push_item(ByteChannel& channel, const T& value, const Patience& patience, std::size_t& size) {
   ChannelWrite write(channel, patience);
   size = encoded_size(value);
-  // What has handles in it must not be encoded in vain: they would wait for a receiver. So first there is some room.
+  // What has handles in it is not encoded in vain where that can be helped. So first there is some room.
   ChannelResult result = write.begin(size);
   if (size == 0 && result == ChannelResult::kDone) result = write.begin_with_what_is_there();
   if (result == ChannelResult::kTooLarge) {
     wire::Writer message;
-    wire::encode(message, value);
-    size = message.size();
-    return write_message(write, channel, patience, message.bytes());
+    return push_message(write, channel, patience, message, value, size);
   }
   if (result != ChannelResult::kDone) return result;
   if constexpr (wire::travels_by_memcpy<T>) {
@@ -50,30 +72,29 @@ ChannelResult push_item(ByteChannel& channel, const T& value, const Patience& pa
     return result;
   } else {
     wire::Writer message(write.room());
-    wire::encode(message, value);
-    size = message.size();
-    if (message.spilled() || write.room().data() == nullptr) {
-      return write_message(write, channel, patience, message.bytes());
-    }
-    write.commit(size);
-    return result;
+    return push_message(write, channel, patience, message, value, size);
   }
 }
 
 /// Decodes the record that `read` holds, and takes it from the channel: also when it is no T. When there is no memory
-/// it stays.
+/// it stays. Handles in it count as received when it is taken: one who dies in the middle leaves it to the next, and
+/// who dies right after has them kept too long, which harms nobody else's.
 template <class T>
 T decode_item(ChannelRead& read, std::span<const std::byte> bytes) {
+  wire::Steps received;
   try {
     wire::Reader reader(bytes);
+    if constexpr (!wire::travels_by_memcpy<T>) reader.collect_in(&received);
     T value = wire::decode<T>(reader);
     if (reader.remaining() != 0) reader.fail(wire::type_name<T>(), "the message is too long");
     read.finish();
+    received.run();
     return value;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (...) {
     read.finish();
+    received.run();
     throw;
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "drover/base/errors.h"
 #include "drover/os/signals.h"
@@ -84,13 +85,17 @@ std::shared_ptr<shm::Block> open_block(std::string_view name, const Kind& kind) 
 
 void encode_block(wire::Writer& writer, const std::shared_ptr<shm::Block>& block) {
   const bool kept = writer.keep(block);
-  wire::encode(writer, block->handle(!kept));
+  const shm::BlockHandle handle = block->handle(!kept);
+  if (handle.counted) writer.if_not_sent([block] { shm::count_received(*block); });
+  wire::encode(writer, handle);
   if (!kept) shm::retain_until_received(block);
 }
 
 std::shared_ptr<shm::Block> decode_block(wire::Reader& reader, const Kind& kind) {
-  const auto handle = wire::decode<shm::BlockHandle>(reader);
+  auto handle = wire::decode<shm::BlockHandle>(reader);
+  const bool counted = std::exchange(handle.counted, false);
   auto block = shm::Block::open(handle, shm::Access::kReadWrite);
+  if (counted) reader.when_taken([block] { shm::count_received(*block); });
   check_block(*block, kind);
   return block;
 }

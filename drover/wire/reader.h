@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "drover/wire/steps.h"
 #include "drover/wire/writer.h"
 
 namespace drover::inline v1::wire {
@@ -55,6 +56,17 @@ class Reader {
     take((alignment - position() % alignment) % alignment, type);
   }
 
+  /// The user of this reader does what is in `steps` when the message is taken for good: until then it may be read
+  /// again.
+  void collect_in(Steps* steps) noexcept { steps_ = steps; }
+
+  /// For codecs that count what has arrived. Done at once when nobody collects it.
+  template <class Step>
+  void when_taken(const Step& step) {
+    if (steps_ == nullptr) return step();
+    steps_->add(step);
+  }
+
   /// Brackets one level of nesting, up to kMaxDepth.
   void enter(std::string_view type) {
     if (++depth_ > kMaxDepth) fail(type, "it is nested too deep");
@@ -70,6 +82,7 @@ class Reader {
   const std::byte* begin_;
   std::span<const std::byte> left_;
   int depth_ = 0;
+  Steps* steps_ = nullptr;
 };
 
 }  // namespace drover::inline v1::wire

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "drover/wire/steps.h"
+
 namespace drover::inline v1::wire {
 
 /// Views look into a message, so a message begins at a multiple of this, and its parts are aligned relative to its
@@ -77,6 +79,21 @@ class Writer {
     return true;
   }
 
+  /// The user of this writer does what is in `steps` if the message is not sent after all.
+  void take_back_by(Steps* steps) noexcept { unsent_ = steps; }
+
+  /// For codecs that have counted what they sent: how that is undone. Without a user who asks for it, it is not.
+  template <class Undo>
+  void if_not_sent(const Undo& undo) {
+    if (unsent_ == nullptr) return;
+    try {
+      unsent_->add(undo);
+    } catch (...) {
+      undo();
+      throw;
+    }
+  }
+
   /// Brackets one level of nesting. Throws InvalidArgument, naming the type, beyond kMaxDepth (a cycle of shared_ptr
   /// gets here).
   void enter(std::string_view type) {
@@ -93,6 +110,7 @@ class Writer {
   std::byte* end_ = nullptr;
   int depth_ = 0;
   Kept* kept_ = nullptr;
+  Steps* unsent_ = nullptr;
   std::unique_ptr<std::byte[]> owned_;
 };
 

@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "drover/drover.h"
 #include "drover/sync/barrier.h"
@@ -195,6 +201,127 @@ TEST(Travel, ViewsGoThroughPipesAndBack) {
   EXPECT_EQ(array(5, 0), 0.0);
   mine.close();
   server.join();
+  EXPECT_EQ(shm::release_received(), 0U);
+}
+
+/// What the codec of a Parcel does at its end.
+enum class Mishap { kNone, kNoMemoryOnce, kDieOnce, kRefuse };
+Mishap mishap = Mishap::kNone;
+
+/// A handle, and more than fits a small ring.
+template <class Handle>
+struct Parcel {
+  std::optional<Handle> handle;
+  std::vector<char> more;
+
+  template <class Archive>
+  void save(Archive& archive) const {
+    archive(handle, more);
+    if (mishap == Mishap::kRefuse) throw std::runtime_error("refused");
+  }
+  template <class Archive>
+  void load(Archive& archive) {
+    archive(handle, more);
+    const Mishap now = std::exchange(mishap, Mishap::kNone);
+    if (now == Mishap::kNoMemoryOnce) throw std::bad_alloc();
+    if (now == Mishap::kDieOnce) raise(SIGKILL);
+  }
+};
+
+using ArrayParcel = Parcel<Matrix>;
+using PipeParcel = Parcel<Pipe<int>>;
+
+void die_reading(Queue<ArrayParcel> queue) {
+  mishap = Mishap::kDieOnce;
+  static_cast<void>(queue.pop());
+}
+
+/// An item that is decoded twice counts as received once: what another item holds stays.
+TEST(Travel, AnItemThatIsReadTwiceIsReceivedOnce) {
+  for (const bool dies : {false, true}) {
+    SCOPED_TRACE(dies);
+    auto queue = Queue<ArrayParcel>::create(8);
+    {
+      const auto array = Matrix::create({100, 200});
+      for (int i = 0; i < 2; ++i) queue.push({array, {}});
+    }
+    if (dies) {
+      Process reader = spawn<die_reading>(queue);
+      reader.join();
+      EXPECT_EQ(reader.exit_status()->signal, SIGKILL);
+    } else {
+      mishap = Mishap::kNoMemoryOnce;
+      EXPECT_THROW(static_cast<void>(queue.pop()), std::bad_alloc);
+    }
+    EXPECT_TRUE(queue.pop().has_value());
+    EXPECT_GT(shm::release_received(), 0U) << "the second item needs it";
+    EXPECT_TRUE(queue.pop().has_value());
+    EXPECT_EQ(shm::release_received(), 0U);
+  }
+}
+
+TEST(Travel, APipeEndOnItsWayIsOpenThoughAnotherWasReadTwice) {
+  auto queue = Queue<PipeParcel>::create(8);
+  std::optional<Pipe<int>> here;
+  {
+    auto [mine, other] = Pipe<int>::create();
+    for (int i = 0; i < 2; ++i) queue.push({other, {}});
+    here.emplace(mine);
+  }
+  mishap = Mishap::kNoMemoryOnce;
+  EXPECT_THROW(static_cast<void>(queue.pop()), std::bad_alloc);
+  EXPECT_TRUE(queue.pop().has_value());  // and let go
+  EXPECT_FALSE(here->closed());
+  {
+    auto second = queue.pop();
+    second->handle->send(5);
+    EXPECT_EQ(here->recv_for(10s), 5);
+  }
+  EXPECT_EQ(here->recv_for(10s), std::nullopt);
+  EXPECT_TRUE(here->finished());
+  EXPECT_EQ(shm::release_received(), 0U);
+}
+
+/// There is room for a part of an item: it is encoded, and then not added.
+TEST(Travel, WhatWasPushedInVainIsNotKept) {
+  auto queue = Queue<ArrayParcel>::create({.capacity = 100, .bytes = 4096});
+  int refused = 0;
+  for (int i = 0; i < 20; ++i) {
+    if (!queue.try_push({Matrix::create({100, 200}), std::vector<char>(1200)})) ++refused;
+  }
+  EXPECT_GT(refused, 10);
+  {
+    const ArrayParcel late{Matrix::create({100, 200}), std::vector<char>(1200)};
+    for (int i = 0; i < 5; ++i) EXPECT_FALSE(queue.push_for(late, 1ms));
+  }
+  while (queue.try_pop()) {
+  }
+  EXPECT_EQ(shm::release_received(), 0U);
+}
+
+TEST(Travel, WhatCouldNotBeEncodedIsNotKept) {
+  auto queue = Queue<ArrayParcel>::create(8);
+  mishap = Mishap::kRefuse;
+  EXPECT_THROW(queue.push({Matrix::create({100, 200}), {}}), std::runtime_error);
+  mishap = Mishap::kNone;
+  EXPECT_FALSE(queue.try_pop().has_value());
+  EXPECT_EQ(shm::release_received(), 0U);
+}
+
+TEST(Travel, APipeEndThatWasSentInVainCanBeClosed) {
+  auto queue = Queue<PipeParcel>::create({.capacity = 100, .bytes = 4096});
+  std::optional<Pipe<int>> here;
+  {
+    auto [mine, other] = Pipe<int>::create();
+    here.emplace(mine);
+    int refused = 0;
+    for (int i = 0; i < 5; ++i) refused += queue.try_push({other, std::vector<char>(1200)}) ? 0 : 1;
+    EXPECT_GT(refused, 0);
+    while (queue.try_pop()) {
+    }
+  }
+  EXPECT_EQ(here->recv_for(10s), std::nullopt);
+  EXPECT_TRUE(here->finished());
   EXPECT_EQ(shm::release_received(), 0U);
 }
 
