@@ -83,9 +83,9 @@ int take_slot(const std::string* message) {
 }  // namespace
 
 BusGuard::BusGuard(std::span<const std::byte> range, const std::string& path)
-    : message_(std::make_unique<std::string>(
-          "drover: " + sanitize(path) +
-          " was truncated by another program while it was in use: this program cannot go on\n")) {
+    : message_(std::make_unique<std::string>("drover: " + sanitize(path) +
+                                             " was truncated by another program while it was in use, or there is no "
+                                             "memory for it: this program cannot go on\n")) {
   static std::once_flag& installed = *new std::once_flag;
   std::call_once(installed, install);
   slot_ = take_slot(message_.get());

@@ -15,6 +15,7 @@
 #include "drover/os/file_limit.h"
 #include "drover/os/mapping.h"
 #include "drover/os/memory.h"
+#include "drover/os/shared_file.h"
 
 namespace drover::inline v1::os {
 namespace {
@@ -86,7 +87,7 @@ bool allocate(const Fd& file, std::uint64_t offset, std::uint64_t length) {
 }  // namespace
 
 void reserve_memory(const Fd& file, std::uint64_t offset, std::uint64_t length) {
-  check_file_limit(offset + length);
+  if (offset + length > file_status(file).size) check_file_limit(offset + length);  // fallocate makes it longer
   // What other programs have made, and filled, needs nothing more.
   const bool room_for_it = has_room(file, length) || has_room(file, length - memory_within(file, length));
   if (room_for_it && allocate(file, offset, length)) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,17 @@ void require_size(const std::string& path, std::uint64_t there, std::uint64_t ne
                      std::to_string(needed) + " that are needed");
 }
 
+/// Whoever made it may have reserved nothing; without memory, a touch would end in SIGBUS, be it to read.
+void reserve(const os::Fd& file, const std::string& name, std::uint64_t size, Access access) {
+  if (writable(access)) return os::reserve_memory(file, 0, size);
+  std::optional<os::Fd> again;
+  try {
+    again = os::open_shared_file(name, true);
+  } catch (const std::system_error&) {  // its permissions let nobody write to it
+  }
+  if (again && os::file_status(*again).id == os::file_status(file).id) os::reserve_memory(*again, 0, size);
+}
+
 }  // namespace
 
 std::shared_ptr<BlockBase> open_raw_block(const std::string& name, std::uint64_t size, Access access) {
@@ -63,8 +75,7 @@ std::shared_ptr<BlockBase> open_raw_block(const std::string& name, std::uint64_t
   require_size(path, status.size, std::max<std::uint64_t>(size, 1));
   const BlockKey key{status.id, 0, access};
   if (std::shared_ptr<BlockBase> known = find_block(key); known && known->size() == size) return known;
-  // Whoever made it may have reserved nothing; without memory, writing would end in SIGBUS.
-  if (writable(access)) os::reserve_memory(*file, 0, size);
+  reserve(*file, name, size, access);
   os::Mapping mapping(*file, 0, std::max<std::uint64_t>(size, 1), writable(access));
   return register_block(std::make_shared<FileBlock>(key, std::move(mapping), size, name, path, std::nullopt));
 }

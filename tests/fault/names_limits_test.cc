@@ -6,11 +6,14 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/deadline.h"
+#include "harness/read_all.h"
 #include "harness/subprocess.h"
 
 namespace drover_test {
@@ -48,6 +51,24 @@ TEST(SmallFolder, MemoryThatIsThereAlreadyNeedsNoRoom) {
   EXPECT_EQ(outcome.out, "attached\nno room\n");
 }
 
+TEST(SmallFolder, HolesForWhichThereIsNoRoomAreRefusedToReadersToo) {
+  if (!can_mount()) GTEST_SKIP() << "this user cannot mount a tmpfs in a namespace of its own";
+  const Outcome outcome = run_with_small_folder("attach-sparse");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "no room\n");
+}
+
+TEST(LimitOfFileSize, DoesNotKeepFromAttachingWhatIsThere) {
+  const std::string path = "/dev/shm/names-limits-large";
+  std::ofstream(path) << std::string(1 << 20, 'x');
+  const Outcome outcome =
+      run({.program = "/bin/sh",
+           .arguments = {"-c", "ulimit -f 20; exec \"$0\" attach-large names-limits-large", DROVER_NAMES_SCENARIO}});
+  unlink(path.c_str());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "1048576\n");
+}
+
 TEST(LimitOfFileSize, IsAnErrorAndNoSignal) {
   const Outcome outcome =
       run({.program = "/bin/sh",
@@ -76,6 +97,23 @@ class NoInotify {
   bool used_up_ = false;
 };
 
+/// Whether the guardian of that process has an instance of inotify.
+bool is_watched(pid_t owner) {
+  namespace fs = std::filesystem;
+  const std::string parent = "PPid:\t" + std::to_string(owner) + "\n";
+  std::error_code error;
+  for (fs::directory_iterator it("/proc", error), end; !error && it != end; it.increment(error)) {
+    if (!read_all(it->path() / "cmdline").starts_with("drover-guardian")) continue;
+    if (read_all(it->path() / "status").find(parent) == std::string::npos) continue;
+    for (int fd = 0; fd < 10; ++fd) {
+      const fs::path link = fs::read_symlink(it->path() / "fd" / std::to_string(fd), error);
+      if (!error && link == "anon_inode:inotify") return true;
+    }
+    return false;
+  }
+  return false;
+}
+
 /// As Python's resource tracker does.
 TEST(Names, ComeBackAlsoWhereThereIsNoInotify) {
   std::optional<NoInotify> none(std::in_place);
@@ -88,7 +126,9 @@ TEST(Names, ComeBackAlsoWhereThereIsNoInotify) {
            eventually(std::chrono::seconds(5), [&] { return access(path.c_str(), F_OK) == 0; });
   };
   EXPECT_TRUE(comes_back());
+  EXPECT_FALSE(is_watched(owner.pid()));
   none.reset();  // now it may watch
+  EXPECT_TRUE(eventually(std::chrono::seconds(5), [&] { return is_watched(owner.pid()); }));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(comes_back());
   owner.send(SIGKILL);
   static_cast<void>(owner.finish());
@@ -99,9 +139,9 @@ TEST(TruncatedBlock, PassesTheSignalOnToTheHandlerThatWasThereBefore) {
   const Outcome outcome = run({.program = DROVER_NAMES_SCENARIO, .arguments = {"truncated", "limits"}});
   EXPECT_EQ(outcome.exit_code, 77) << outcome.err;
   EXPECT_EQ(outcome.out, "earlier handler\n");
-  EXPECT_EQ(
-      outcome.err,
-      "drover: /dev/shm/limits was truncated by another program while it was in use: this program cannot go on\n");
+  EXPECT_EQ(outcome.err,
+            "drover: /dev/shm/limits was truncated by another program while it was in use, or there is no memory for "
+            "it: this program cannot go on\n");
 }
 
 }  // namespace

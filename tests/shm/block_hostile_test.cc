@@ -233,7 +233,9 @@ TEST(TruncatedBlock, EndsItsUserWithALineThatNamesIt) {
         if (truncate(block->path().c_str(), 8192) == 0) block->data()[700'000] = std::byte{1};
       },
       testing::KilledBySignal(SIGBUS),
-      "^drover: " + block->path() + " was truncated by another program while it was in use: this program cannot go on");
+      "^drover: " + block->path() +
+          " was truncated by another program while it was in use, or there is no memory for it: this program cannot go "
+          "on");
 }
 
 TEST(TruncatedBlock, LeavesOtherBusErrorsAsTheyAre) {
