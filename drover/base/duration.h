@@ -9,4 +9,10 @@ namespace drover::inline v1 {
 /// work.
 using Duration = std::chrono::duration<double>;
 
+/// From now on; less than nothing when it is past. In seconds first: a difference of integers may overflow.
+template <class Clock, class Length>
+Duration time_until(std::chrono::time_point<Clock, Length> end) {
+  return Duration(end.time_since_epoch()) - Duration(Clock::now().time_since_epoch());
+}
+
 }  // namespace drover::inline v1

@@ -46,7 +46,7 @@ class Mutex : public sync::Plain<Mutex, sync::MutexState> {
   [[nodiscard]] bool try_lock_for(Duration duration) { return try_lock_until_deadline(os::deadline_after(duration)); }
   template <class Clock, class Length>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Length> end) {
-    return try_lock_for(end - Clock::now());
+    return try_lock_for(time_until(end));
   }
   /// Throws std::system_error (operation_not_permitted) when the calling thread does not hold it.
   void unlock() {

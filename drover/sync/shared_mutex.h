@@ -75,7 +75,7 @@ class SharedMutex : public sync::Plain<SharedMutex, sync::SharedMutexState> {
   [[nodiscard]] bool try_lock_for(Duration duration) { return lock_until(os::deadline_after(duration)); }
   template <class Clock, class Length>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Length> end) {
-    return try_lock_for(end - Clock::now());
+    return try_lock_for(time_until(end));
   }
   void unlock();
 
@@ -85,7 +85,7 @@ class SharedMutex : public sync::Plain<SharedMutex, sync::SharedMutexState> {
   [[nodiscard]] bool try_lock_shared_for(Duration duration) { return lock_shared_until(os::deadline_after(duration)); }
   template <class Clock, class Length>
   [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Length> end) {
-    return try_lock_shared_for(end - Clock::now());
+    return try_lock_shared_for(time_until(end));
   }
   void unlock_shared();
 

@@ -42,10 +42,14 @@ TEST(Mutex, WorksWithTheStandardsLocks) {
       EXPECT_FALSE(a.try_lock());
       EXPECT_FALSE(b.try_lock_for(5ms));
       EXPECT_FALSE(b.try_lock_until(std::chrono::system_clock::now() + 5ms));
+      EXPECT_FALSE(b.try_lock_until(std::chrono::steady_clock::time_point::min()));
+      EXPECT_FALSE(b.try_lock_until(std::chrono::time_point<std::chrono::system_clock, std::chrono::hours>::min()));
     });
   }
   std::unique_lock lock(a, std::defer_lock);
   EXPECT_TRUE(lock.try_lock_for(1s));
+  lock.unlock();
+  EXPECT_TRUE(lock.try_lock_until(std::chrono::steady_clock::time_point::max()));
   lock.unlock();
   std::lock(a, b);
   a.unlock();
