@@ -49,8 +49,8 @@ struct Answer {
 struct Outcome {
   std::string path;
   double create_s = 0, fill_s = 0, reports_s = 0, check_s = 0, wall_s = 0, look_s = 0;
-  std::optional<double> pss_mib;
-  std::vector<Found> found;  ///< by process
+  std::optional<double> pss_mib;  ///< when all have read all of the matrix, which is when it is highest
+  std::vector<Found> found;       ///< by process
   double largest_error = 0;
   bool right() const { return largest_error <= kAllowedError; }
 };
@@ -202,10 +202,10 @@ void print_text(const Options& options, const Outcome& outcome) {
   fmt::print("own sum in {:.3f} s ({:.1f} GB/s); largest difference {:.2g} of the sum of |x|\n", outcome.check_s,
              gb / outcome.check_s, outcome.largest_error);
   if (outcome.pss_mib) {
-    fmt::print("memory of all processes: {:.0f} MiB (PSS), of which the matrix is {:.0f} MiB\n", *outcome.pss_mib,
+    fmt::print("memory when all have read it: {:.0f} MiB (PSS), of it the matrix {:.0f} MiB\n", *outcome.pss_mib,
                gb * 1e9 / (1 << 20));
   } else {
-    fmt::print("memory of all processes: not known (/proc/PID/smaps_rollup cannot be read)\n");
+    fmt::print("memory when all have read it: not known (/proc/PID/smaps_rollup cannot be read)\n");
   }
   fmt::print("closed and unlinked; {:.3f} s in all\n", outcome.wall_s);
 }

@@ -8,6 +8,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 import unittest
 import uuid
 
@@ -36,6 +37,30 @@ def entry(pid):
     with contextlib.suppress(OSError):
         found = re.search(rb"DROVER_CHILD=(\d+)", pathlib.Path(f"/proc/{pid}/environ").read_bytes())
         return found and found[1]
+
+
+@contextlib.contextmanager
+def stopped(mark):
+    """The pids of the program and its children, none of which runs."""
+    pids = set()
+    try:
+        while not (now := set(driver.marked_processes(mark))) <= pids:
+            for pid in now - pids:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGSTOP)
+            pids |= now
+        yield pids
+    finally:
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def pss_mib(pid):
+    with contextlib.suppress(OSError):
+        found = re.search(r"^Pss:\s+(\d+) kB", pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+        return int(found[1]) / 1024 if found else 0
+    return 0
 
 
 class Matrix(unittest.TestCase):
@@ -69,6 +94,24 @@ class Matrix(unittest.TestCase):
         matrix = 4000 * 4000 * 8 / 2**20
         self.assertGreater(report["pss_mib"], matrix)
         self.assertLess(report["pss_mib"], 2 * matrix, "somebody has a copy")
+
+    def test_memory_is_never_higher_than_it_says(self):
+        """Looks at all processes, which stand still meanwhile, again and again until the program ends."""
+        mark = "DROVER_CLI_TEST=" + uuid.uuid4().hex
+        key, value = mark.split("=")
+        command = [driver.program, "demo", "matrix", "--rows", "4000", "--cols", "4000", "--json"]
+        seen = []
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, key: value}) as program:
+            while program.poll() is None:
+                with stopped(mark) as pids:
+                    seen.append(sum(pss_mib(pid) for pid in pids))
+                time.sleep(0.02)
+            report = json.loads(program.stdout.read())
+        self.assertTrue(report["ok"])
+        self.assertGreater(len(seen), 5)
+        self.assertGreater(max(seen), 4000 * 4000 * 8 / 2**20, "it was seen with all of its matrix")
+        self.assertLess(max(seen), 1.05 * report["pss_mib"] + 4, seen)
 
     def test_a_process_that_is_killed_is_an_error(self):
         mark = "DROVER_CLI_TEST=" + uuid.uuid4().hex
