@@ -241,7 +241,8 @@ int clean(const Options& options) {
                  block.owner.pid);
     }
     for (const ListedBlock& block : kept) fmt::print("could not remove {}\n", os::sanitize(block.name));
-    if (removed.empty() && kept.empty()) fmt::print("Nothing to remove: the owners of all blocks are alive.\n");
+    if (removed.empty() && kept.empty())
+      fmt::print("Nothing to remove: no block has an owner that is known to be gone.\n");
   }
   return kept.empty() ? kOk : kFailed;
 }

@@ -18,4 +18,27 @@ inline std::uint32_t forks() noexcept { return detail::forks.load(std::memory_or
 /// The same, and has forks counted from now on.
 std::uint32_t watch_forks() noexcept;
 
+/// A static T that each fork has anew: that of the parent may have been locked, or half changed, by a thread that does
+/// not exist in the fork. Never destroyed, since other statics may use it. Thread-safe.
+template <class T>
+class PerProcess {
+ public:
+  T& get() {
+    const std::uint32_t forks = watch_forks();
+    Instance* current = current_.load(std::memory_order_acquire);
+    if (current != nullptr && current->forks == forks) return current->value;
+    auto* const fresh = new Instance{.forks = forks, .value = {}};
+    if (current_.compare_exchange_strong(current, fresh, std::memory_order_acq_rel)) return fresh->value;
+    delete fresh;  // another thread was first
+    return current->value;
+  }
+
+ private:
+  struct Instance {
+    std::uint32_t forks;
+    T value;
+  };
+  std::atomic<Instance*> current_{nullptr};
+};
+
 }  // namespace drover::inline v1::os

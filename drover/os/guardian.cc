@@ -22,6 +22,7 @@
 #include "drover/base/log.h"
 #include "drover/os/fault_point.h"
 #include "drover/os/file_limit.h"
+#include "drover/os/fork_count.h"
 #include "drover/os/futex.h"
 
 extern "C" {
@@ -77,13 +78,17 @@ bool has_ended(const Fd& pidfd, int patience_ms) noexcept {
 }  // namespace
 
 std::shared_ptr<Guardian> Guardian::shared() {
-  static std::mutex& mutex = *new std::mutex;  // never destroyed: static blocks outlive statics
-  static std::weak_ptr<Guardian>& current = *new std::weak_ptr<Guardian>;
-  const std::scoped_lock lock(mutex);
-  std::shared_ptr<Guardian> guardian = current.lock();
-  if (!guardian || guardian->owner_ != ::getpid()) {
+  struct Current {
+    std::mutex mutex;
+    std::weak_ptr<Guardian> guardian;
+  };
+  static constinit PerProcess<Current> of_process;
+  Current& current = of_process.get();
+  const std::scoped_lock lock(current.mutex);
+  std::shared_ptr<Guardian> guardian = current.guardian.lock();
+  if (!guardian || guardian->owner_ != ::getpid()) {  // a fork that ran no handlers has the other's
     guardian = std::shared_ptr<Guardian>(new Guardian);
-    current = guardian;
+    current.guardian = guardian;
   }
   guardian->ensure_running();
   return guardian;

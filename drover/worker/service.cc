@@ -9,6 +9,7 @@
 
 #include "drover/base/errors.h"
 #include "drover/base/log.h"
+#include "drover/os/fork_count.h"
 #include "drover/os/self.h"
 
 namespace drover::inline v1::worker {
@@ -43,13 +44,17 @@ std::thread start_thread(std::function<void()> body) {
 }  // namespace
 
 std::shared_ptr<Service> Service::shared() {
-  static std::mutex mutex;
-  static std::weak_ptr<Service> running;
-  const std::scoped_lock lock(mutex);
-  std::shared_ptr<Service> service = running.lock();
+  struct Running {
+    std::mutex mutex;
+    std::weak_ptr<Service> service;
+  };
+  static constinit os::PerProcess<Running> of_process;
+  Running& running = of_process.get();
+  const std::scoped_lock lock(running.mutex);
+  std::shared_ptr<Service> service = running.service.lock();
   if (service && service->belongs_to_this_process()) return service;
   service = std::make_shared<Service>();
-  running = service;
+  running.service = service;
   return service;
 }
 
