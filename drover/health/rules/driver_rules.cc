@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "drover/health/rules/rules.h"
 
@@ -15,6 +16,7 @@ struct Xid {
   std::uint64_t number;
   Severity severity;
   const char* meaning;
+  std::optional<Metric> state = {};  ///< where the driver tells what it has led to: then that counts, see add_faults
 };
 constexpr std::array kXids = {Xid{13, Severity::kInfo, "an application's illegal access"},
                               Xid{31, Severity::kInfo, "an application's page fault"},
@@ -22,7 +24,7 @@ constexpr std::array kXids = {Xid{13, Severity::kInfo, "an application's illegal
                               Xid{45, Severity::kInfo, "a channel was removed while its application ended"},
                               Xid{48, Severity::kCritical, "a double-bit memory error"},
                               Xid{62, Severity::kCritical, "the power management unit halted"},
-                              Xid{63, Severity::kWarning, "a row was remapped"},
+                              Xid{63, Severity::kWarning, "the remapping of a row was recorded", Metric::kRemapPending},
                               Xid{64, Severity::kCritical, "remapping a row failed"},
                               Xid{74, Severity::kCritical, "an NVLink error"},
                               Xid{79, Severity::kCritical, "the GPU has fallen off the bus"},
@@ -32,7 +34,7 @@ constexpr std::array kXids = {Xid{13, Severity::kInfo, "an application's illegal
                               Xid{119, Severity::kCritical, "the GPU's system processor does not answer"},
                               Xid{120, Severity::kCritical, "the GPU's system processor failed"},
                               Xid{140, Severity::kCritical, "an uncorrected memory error"},
-                              Xid{154, Severity::kWarning, "the recovery action changed"}};
+                              Xid{154, Severity::kWarning, "the recovery action changed", Metric::kRecoveryAction}};
 
 const Xid* find_xid(std::uint64_t number) {
   const auto at = std::find_if(kXids.begin(), kXids.end(), [&](const Xid& xid) { return xid.number == number; });
@@ -101,12 +103,31 @@ void advise_reset(Finding& finding, const GpuSample* gpu) {
 struct XidNotes {
   bool past = false;     ///< there is one that only a look at the past shows
   bool unknown = false;  ///< there is one that the table does not have: nobody can tell how bad it is
+  bool settled = false;  ///< there is one of which the driver says what it has led to
 };
+
+struct JudgedXid {
+  Severity severity = Severity::kInfo;
+  bool unknown = false, settled = false;  ///< as in XidNotes
+
+  void add_to(XidNotes& notes) const {
+    notes.unknown = notes.unknown || unknown;
+    notes.settled = notes.settled || settled;
+  }
+};
+
+/// `gpu` is null when the driver does not list it.
+JudgedXid judge_xid(std::uint64_t number, const GpuSample* gpu) {
+  const Xid* const known = find_xid(number);
+  if (known == nullptr) return {.unknown = true};
+  if (known->state && gpu != nullptr && (*gpu)[*known->state].ok()) return {.settled = true};
+  return {.severity = known->severity};
+}
 
 /// Xids of the kernel's log: what is recent counts as if it had been seen, what is older is a note, and an
 /// application's old mistake is nothing. `seen`: those that arrived while watching, and are told already.
-void add_logged(const Scene& scene, const std::vector<LoggedXid>& logged, const std::set<std::uint64_t>& seen,
-                Severity most, Finding& finding, XidNotes& notes) {
+void add_logged(const Scene& scene, const GpuSample* gpu, const std::vector<LoggedXid>& logged,
+                const std::set<std::uint64_t>& seen, Severity most, Finding& finding, XidNotes& notes) {
   std::map<std::uint64_t, LoggedGroup> groups;
   for (const LoggedXid& xid : logged) {
     LoggedGroup& group = groups[xid.xid];
@@ -115,32 +136,35 @@ void add_logged(const Scene& scene, const std::vector<LoggedXid>& logged, const 
   }
   for (const auto& [number, group] : groups) {
     const double age = std::max(0.0, scene.last.at - group.last->at);
-    const Xid* const known = find_xid(number);
-    const Severity severity = known != nullptr ? known->severity : Severity::kInfo;
+    const JudgedXid judged = judge_xid(number, gpu);
     const bool recent = age <= scene.limits[kR1Recent];
-    if ((recent && seen.count(number) > 0) || (!recent && severity < Severity::kWarning)) continue;
-    raise(finding, std::min(most, recent ? severity : Severity::kInfo), text_of(group, age));
+    if ((recent && seen.count(number) > 0) || (!recent && judged.severity < Severity::kWarning)) continue;
+    raise(finding, std::min(most, recent ? judged.severity : Severity::kInfo), text_of(group, age));
     notes.past = notes.past || !recent;
-    notes.unknown = notes.unknown || known == nullptr;
+    judged.add_to(notes);
     if (finding.limits.empty()) finding.limits.push_back(scene.limits.text(kR1Recent));
   }
 }
 
 /// Those that arrived while watching.
-void add_arrived(const std::set<std::uint64_t>& xids, Finding& finding, XidNotes& notes) {
+void add_arrived(const GpuSample& gpu, const std::set<std::uint64_t>& xids, Finding& finding, XidNotes& notes) {
   if (xids.empty()) return;
   Severity worst = Severity::kInfo;
   for (const std::uint64_t xid : xids) {
-    const Xid* const known = find_xid(xid);
-    if (known != nullptr) worst = std::max(worst, known->severity);
-    notes.unknown = notes.unknown || known == nullptr;
+    const JudgedXid judged = judge_xid(xid, &gpu);
+    worst = std::max(worst, judged.severity);
+    judged.add_to(notes);
   }
   raise(finding, worst, names_of_xids(xids) + " arrived while watching");
 }
 
 /// The verdict over Xids that are no fault, and where to read about those that are not known.
 void name_notes(const XidNotes& notes, Finding& finding) {
-  finding.verdict = notes.past ? "EARLIER XID" : notes.unknown ? "XID NOT KNOWN HERE" : "XID OF AN APPLICATION";
+  finding.verdict = notes.past      ? "EARLIER XID"
+                    : notes.unknown ? "XID NOT KNOWN HERE"
+                    : notes.settled ? "XID WITHOUT A FAULT"
+                                    : "XID OF AN APPLICATION";
+  if (notes.settled) finding.not_because.emplace_back("the driver says that nothing is left to be done after it");
   if (!notes.unknown) return;
   finding.not_because.emplace_back("a fault of the GPU is not ruled out: the number is not in this program's table");
   finding.action.emplace_back(
@@ -155,7 +179,7 @@ void judge_elsewhere(const Scene& scene, std::vector<Finding>& findings) {
     Finding finding;
     finding.rule = Rule::kR1;
     XidNotes notes;
-    add_logged(scene, logged, {}, scene.container ? Severity::kInfo : Severity::kCritical, finding, notes);
+    add_logged(scene, nullptr, logged, {}, scene.container ? Severity::kInfo : Severity::kCritical, finding, notes);
     if (finding.because.empty()) continue;
     finding.verdict = "FAULT";
     if (finding.severity < Severity::kWarning) name_notes(notes, finding);
@@ -193,8 +217,8 @@ void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& f
   add_faults(scene, gpu, finding);
   XidNotes notes;
   if (const GpuTrack* const track = scene.tracker.gpu(gpu.uuid)) {
-    add_arrived(track->xids, finding, notes);
-    add_logged(scene, track->logged, track->xids, Severity::kCritical, finding, notes);
+    add_arrived(gpu, track->xids, finding, notes);
+    add_logged(scene, &gpu, track->logged, track->xids, Severity::kCritical, finding, notes);
   }
   if (finding.because.empty()) return;
   if (finding.severity == Severity::kInfo) name_notes(notes, finding);

@@ -268,6 +268,18 @@ window 10
 expect none
 gpu 0 power=62 log=109@60
 )"},
+    {"fault-none-row-remapped", R"(
+title A row was remapped two minutes ago, and none waits for a reset
+window 10
+expect none
+gpu 0 power=62 pending=0 log=63@120
+)"},
+    {"fault-row-waits", R"(
+title A row was remapped two minutes ago, and waits for a reset
+window 10
+expect R1 warning
+gpu 0 power=62 pending=1 log=63@120
+)"},
     {"fault-memory-call", R"(
 title The question for memory alone is answered with "needs a reset"
 window 10
