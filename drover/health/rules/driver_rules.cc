@@ -103,7 +103,7 @@ void advise_reset(Finding& finding, const GpuSample* gpu) {
 struct XidNotes {
   bool past = false;     ///< there is one that only a look at the past shows
   bool unknown = false;  ///< there is one that the table does not have: nobody can tell how bad it is
-  bool settled = false;  ///< there is one of which the driver says what it has led to
+  bool settled = false;  ///< there is one of which the driver says that nothing has come of it, or what, see add_faults
 };
 
 struct JudgedXid {
@@ -116,11 +116,12 @@ struct JudgedXid {
   }
 };
 
-/// `gpu` is null when the driver does not list it.
-JudgedXid judge_xid(std::uint64_t number, const GpuSample* gpu) {
+/// One that has come `count` times of late: what the driver calls settled is so when it came once. `gpu` is null when
+/// the driver does not list it.
+JudgedXid judge_xid(std::uint64_t number, int count, const GpuSample* gpu) {
   const Xid* const known = find_xid(number);
   if (known == nullptr) return {.unknown = true};
-  if (known->state && gpu != nullptr && (*gpu)[*known->state].ok()) return {.settled = true};
+  if (known->state && count == 1 && gpu != nullptr && (*gpu)[*known->state].ok()) return {.settled = true};
   return {.severity = known->severity};
 }
 
@@ -136,7 +137,7 @@ void add_logged(const Scene& scene, const GpuSample* gpu, const std::vector<Logg
   }
   for (const auto& [number, group] : groups) {
     const double age = std::max(0.0, scene.last.at - group.last->at);
-    const JudgedXid judged = judge_xid(number, gpu);
+    const JudgedXid judged = judge_xid(number, group.count, gpu);
     const bool recent = age <= scene.limits[kR1Recent];
     if ((recent && seen.count(number) > 0) || (!recent && judged.severity < Severity::kWarning)) continue;
     raise(finding, std::min(most, recent ? judged.severity : Severity::kInfo), text_of(group, age));
@@ -151,7 +152,7 @@ void add_arrived(const GpuSample& gpu, const std::set<std::uint64_t>& xids, Find
   if (xids.empty()) return;
   Severity worst = Severity::kInfo;
   for (const std::uint64_t xid : xids) {
-    const JudgedXid judged = judge_xid(xid, &gpu);
+    const JudgedXid judged = judge_xid(xid, 1, &gpu);
     worst = std::max(worst, judged.severity);
     judged.add_to(notes);
   }
