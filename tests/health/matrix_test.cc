@@ -21,13 +21,36 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
+/// Played once: it takes long under sanitizers.
+const std::vector<Outcome>& outcomes() {
+  static const std::vector<Outcome> all = play_all();
+  return all;
+}
+
+struct Played {
+  std::string name;
+  Scenario scenario;
+  Report report;
+};
+const std::vector<Played>& played() {
+  static const std::vector<Played> all = [] {
+    std::vector<Played> result;
+    for (const Situation& situation : situations()) {
+      const Scenario scenario = Scenario::parse(situation.name, situation.text);
+      result.push_back({situation.name, scenario, play(scenario)});
+    }
+    return result;
+  }();
+  return all;
+}
+
 TEST(Matrix, EverySituationLeadsToWhatItWasMadeFor) {
-  for (const Outcome& outcome : play_all()) EXPECT_TRUE(outcome.wrong.empty()) << outcome.name << joined(outcome.wrong);
+  for (const Outcome& outcome : outcomes()) EXPECT_TRUE(outcome.wrong.empty()) << outcome.name << joined(outcome.wrong);
 }
 
 TEST(Matrix, NoProblemIsMissedAndNothingElseRaisesAnAlarm) {
   Confusion ours, naive;
-  for (const Outcome& outcome : play_all()) {
+  for (const Outcome& outcome : outcomes()) {
     ours.add(outcome.problem, outcome.alarm);
     naive.add(outcome.problem, outcome.naive);
   }
@@ -72,9 +95,8 @@ TEST(Matrix, ASingleLookNeverClaimsMoreThanLowConfidenceWhereTimeIsNeeded) {
 }
 
 TEST(Matrix, AdviceNeverBeginsWithKillingAndKillsOnlyNamedPids) {
-  for (const Situation& situation : situations()) {
-    const Scenario scenario = Scenario::parse(situation.name, situation.text);
-    for (const Finding& finding : play(scenario).findings) {
+  for (const Played& situation : played()) {
+    for (const Finding& finding : situation.report.findings) {
       if (finding.severity >= Severity::kWarning) {
         EXPECT_FALSE(finding.action.empty()) << situation.name;
       }
@@ -110,14 +132,13 @@ std::set<int> named_for_killing(const std::string& step) {
 }
 
 TEST(Matrix, AdviceNamesNoProcessOfAnotherUserAndNeverTheFirstOne) {
-  for (const Situation& situation : situations()) {
-    const Scenario scenario = Scenario::parse(situation.name, situation.text);
-    const World world = scenario.at(scenario.window());
+  for (const Played& situation : played()) {
+    const World world = situation.scenario.at(situation.scenario.window());
     const auto user = [&](int pid) {
       const Thing* const process = world.find("proc", pid);
       return process != nullptr ? process->number("uid", 1000) : -1;
     };
-    for (const Finding& finding : play(scenario).findings) {
+    for (const Finding& finding : situation.report.findings) {
       if (finding.rule < Rule::kR5 || finding.rule > Rule::kR8) continue;
       for (const std::string& step : finding.action) {
         for (const int pid : named_for_killing(step)) {
@@ -130,10 +151,9 @@ TEST(Matrix, AdviceNamesNoProcessOfAnotherUserAndNeverTheFirstOne) {
 }
 
 TEST(Matrix, ForeignPidsGetNoAdviceToKill) {
-  for (const Situation& situation : situations()) {
-    const Scenario scenario = Scenario::parse(situation.name, situation.text);
-    if (!scenario.container()) continue;
-    for (const Finding& finding : play(scenario).findings) {
+  for (const Played& situation : played()) {
+    if (!situation.scenario.container()) continue;
+    for (const Finding& finding : situation.report.findings) {
       for (const std::string& step : finding.action)
         EXPECT_EQ(step.find("kill"), step.npos) << situation.name << ": " << step;
     }
