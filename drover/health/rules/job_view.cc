@@ -102,6 +102,8 @@ JobView::JobView(const Scene& s, const Subject& one, const std::vector<Subject>&
       spinning_looks = on.hold->spinning.hits;
     }
   }
+  // What it did while it was starting proves nothing.
+  spinning = std::min(spinning, std::max(0.0, subject.age(scene.last.at) - scene.limits[kGrace]));
   // Power that is low but goes up and down is work.
   const double flat = scene.limits[kR6Flat];
   holds_spinning = spins_on != nullptr && spins_on->hold->power.relative_variance() <= flat * flat;

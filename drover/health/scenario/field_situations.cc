@@ -268,6 +268,15 @@ window 10
 expect none
 gpu 0 power=62 log=109@60
 )"},
+    {"spinning-none-start", R"(
+title A job makes its kernels ready in its first minutes, and spins meanwhile
+window 420
+expect none
+gpu 0 power=92
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" cpu=1 age=60
+on 0 4000 vram=40 sm=100
+)"},
     {"fault-none-row-remapped", R"(
 title A row was remapped two minutes ago, and none waits for a reset
 window 10
