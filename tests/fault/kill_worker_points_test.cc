@@ -23,7 +23,7 @@ constexpr int kEveryPointTo = kEveryPoint ? INT_MAX : 30;  // beyond, in growing
 constexpr int kFewestKills = 20;                           // fewer: the library has no fault points
 /// So many runs in a row without a kill end the enumeration. Of two workers the other one may do nearly all the work,
 /// so that the first does not come to a point that it has, now and then.
-constexpr int quiet_runs(std::size_t workers) { return workers == 1 || !kEveryPoint ? 3 : 10; }
+constexpr int quiet_runs(std::size_t workers) { return workers == 1 ? 3 : 10; }
 constexpr int kLastPoint = 2000;
 
 int next_point(int point) { return point < kEveryPointTo ? point + 1 : point * 5 / 4; }
