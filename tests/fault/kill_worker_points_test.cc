@@ -20,7 +20,7 @@ constexpr bool kEveryPoint = false;  // here it is slow
 constexpr bool kEveryPoint = true;
 #endif
 constexpr int kEveryPointTo = kEveryPoint ? INT_MAX : 30;  // beyond, in growing steps
-constexpr int kFewestKills = 20;                           // fewer: the library has no fault points
+constexpr int kFewestKills = 10;                           // fewer: the library has no fault points
 /// So many runs in a row without a kill end the enumeration. Of two workers the other one may do nearly all the work,
 /// so that the first does not come to a point that it has, now and then.
 constexpr int quiet_runs(std::size_t workers) { return workers == 1 ? 3 : 10; }
