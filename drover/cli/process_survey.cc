@@ -83,7 +83,7 @@ void look_at_descriptors(Looked& looked) {
 std::optional<Looked> look_at(int pid, std::uint64_t user) {
   const std::string status = read(folder_of(pid) + "/status");
   const auto start = os::process_start_time(pid);
-  const auto memory = os::process_memory(pid);
+  const auto memory = os::parse_process_status(status);
   if (os::keyed_number(status, "Uid:") != user || !start || !memory) return std::nullopt;  // or gone, or a zombie
   Looked looked;
   looked.process.pid = pid;
