@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <optional>
+#include <set>
+
+#include "drover/health/engine.h"
+#include "drover/health/probe/process_probe.h"
+#include "drover/health/rules/rules.h"
+#include "drover/health/scenario/scenario_source.h"
+#include "health/fixture.h"
+
+namespace {
+
+using namespace drover::health;
+using drover_test::Machine;
+
+TEST(Processes, ANumberThatWasUsedAgainIsNotDescribed) {
+  Machine machine;
+  machine.write_host(false);
+  const Scenario scenario = Scenario::parse("s", "proc 77 name=one cmd=one");
+  machine.write_world(scenario.at(0));
+  ProcessProbe probe(machine.root());
+  HostSample sample;
+  probe.list(sample);
+  ASSERT_EQ(sample.processes.size(), 1U);
+  machine.write_world(Scenario::parse("s", "proc 77 name=other cmd=other age=5").at(0));
+  probe.describe(sample, {77}, true);
+  EXPECT_TRUE(sample.details.empty());
+}
+
+/// A process that is looked at again and again.
+class Program : public testing::Test {
+ protected:
+  Program() {
+    put("python", std::string("python\0train.py\0", 16), std::string("SLURM_JOB_ID=1\0", 15));
+    probe_.emplace(machine_.root());
+  }
+  void put(const std::string& name, const std::string& command, const std::string& environment) {
+    ProcessBrief brief;
+    brief.pid = 77;
+    brief.parent = brief.threads = 1;
+    brief.state = 'S';
+    brief.name = name;
+    brief.start_ticks = 100;
+    machine_.write("/proc/77/stat", drover_test::stat_text(brief));
+    machine_.write("/proc/77/cmdline", command);
+    machine_.write("/proc/77/environ", environment);
+  }
+  ProcessDetail look() {
+    HostSample sample;
+    probe_->list(sample);
+    probe_->describe(sample, {77}, false);
+    return sample.details.at(77);
+  }
+
+  Machine machine_;
+  std::optional<ProcessProbe> probe_;
+};
+
+TEST_F(Program, ThatExecStartedIsTheOneThatIsTold) {
+  EXPECT_EQ(look().command, "python train.py");
+  put("bash", std::string("bash\0", 5), std::string("SLURM_JOB_ID=2\0", 15));
+  ProcessDetail detail = look();
+  EXPECT_EQ(detail.command, "bash");
+  EXPECT_EQ(detail.environment["SLURM_JOB_ID"], "2");
+  put("bash", std::string("bash\0-l\0", 8), "");
+  for (int i = 0; i < 16; ++i) detail = look();
+  EXPECT_EQ(detail.command, "bash -l") << "the name is the same";
+  EXPECT_TRUE(detail.environment.empty());
+}
+
+TEST_F(Program, ThatEndsKeepsItsCommand) {
+  look();
+  put("python", "", "");
+  for (int i = 0; i < 40; ++i) {
+    const ProcessDetail detail = look();
+    EXPECT_EQ(detail.command, "python train.py");
+    EXPECT_EQ(detail.environment.at("SLURM_JOB_ID"), "1");
+  }
+}
+
+/// Leaves so many descriptors while it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t left) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);  // the lowest that is free
+    ::close(next);
+    const rlimit few{static_cast<rlim_t>(next) + left, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+void write_stat(Machine& machine, int pid, char state, int threads) {
+  ProcessBrief brief;
+  brief.pid = pid;
+  brief.parent = 1;
+  brief.threads = threads;
+  brief.state = state;
+  brief.name = "python";
+  brief.start_ticks = 100;
+  machine.write("/proc/" + std::to_string(pid) + "/stat", drover_test::stat_text(brief));
+}
+
+TEST(Processes, ManyAreDescribedWithFewDescriptors) {
+  Machine machine;
+  std::set<int> pids;
+  for (int pid = 1000; pid < 1100; ++pid) {
+    write_stat(machine, pid, 'S', 1);
+    machine.write("/proc/" + std::to_string(pid) + "/environ", std::string("RANK=3\0", 7));
+    pids.insert(pid);
+  }
+  ProcessProbe probe(machine.root());
+  const auto look = [&](rlim_t descriptors) {
+    HostSample sample;
+    const FewDescriptors few(descriptors);
+    probe.list(sample);
+    probe.describe(sample, pids, true);
+    return sample;
+  };
+  const HostSample sample = look(24);
+  EXPECT_EQ(sample.without_descriptor, 0);
+  ASSERT_EQ(sample.details.size(), 100U);
+  for (const auto& [pid, detail] : sample.details) EXPECT_EQ(detail.environment.count("RANK"), 1U) << pid;
+  EXPECT_GT(look(4).without_descriptor, 0) << "and when there are none, that is said";
+}
+
+TEST(Processes, WithoutADescriptorAreUnknownAndNotAbsent) {
+  const auto source = scenario_source(Scenario::parse("s", "gpu 0\nproc 70\n"));
+  Sample sample = source->sample({}, true);
+  sample.host.without_descriptor = 3;
+  sample.host.stuck_left_out = 5;
+  const Thresholds limits;
+  Tracker tracker(limits);
+  const Sample before = sample;
+  const Report report = conclude(*source, limits, tracker, {.first = before, .last = sample});
+  EXPECT_EQ(report.exit_code(), 3);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_NE(report.findings[0].because.at(0).find("3 processes"), std::string::npos);
+  ASSERT_EQ(report.warnings.size(), 1U);
+  EXPECT_EQ(report.warnings[0].substr(0, 16), "5 more processes");
+}
+
+TEST(Processes, ZombiesHideNobodyWhoIsStuck) {
+  Machine machine;
+  machine.write_host(false);
+  for (int pid = 1000; pid < 1300; ++pid) write_stat(machine, pid, 'Z', 1);
+  write_stat(machine, 1300, 'Z', 2);
+  write_stat(machine, 2000, 'D', 1);
+  const auto look = [&](const std::set<int>& watched) {
+    SystemSourceOptions options{.root = machine.root(), .deadline = drover::Duration(20)};
+    options.now = [] { return 1e6; };
+    return system_source(options)->sample(watched, true);
+  };
+  const Sample sample = look({});
+  EXPECT_EQ(sample.host.details.count(2000), 1U);
+  EXPECT_EQ(sample.host.details.count(1300), 1U) << "it has a thread that lives";
+  EXPECT_EQ(sample.host.details.count(1000), 0U);
+  EXPECT_EQ(sample.host.stuck_left_out, 0);
+  for (int pid = 1000; pid < 1300; ++pid) write_stat(machine, pid, 'D', 1);
+  const Sample many = look({2000});
+  EXPECT_EQ(many.host.details.count(2000), 1U) << "it is followed already";
+  EXPECT_EQ(many.host.stuck_left_out, 302 - 256 - 1);
+}
+
+TEST(Processes, SleepingGpusAreNotWoken) {
+  Machine machine;
+  machine.write_host(false);
+  machine.write_world(Scenario::parse("s", "gpu 0 runtime=suspended\nproc 77").at(0));
+  machine.use_driver("gpu 0\nhost hang=nvmlInit_v2\n");
+  const auto source = system_source({.root = machine.root(), .deadline = drover::Duration(20)});
+  const Sample sample = source->sample({}, false);
+  EXPECT_EQ(sample.driver.state, DriverState::kAsleep);
+  EXPECT_FALSE(sample.driver.problem.empty());
+}
+
+TEST(Processes, GpusThatWakeAreAskedAbout) {
+  Machine machine;
+  machine.write_host(false);
+  machine.write_world(Scenario::parse("s", "gpu 0 runtime=suspended\nproc 77").at(0));
+  machine.use_driver("gpu 0\n");
+  double time = 1000;
+  const auto source =
+      system_source({.root = machine.root(), .deadline = drover::Duration(20), .now = [&] { return time; }});
+  EXPECT_EQ(source->sample({}, false).driver.state, DriverState::kAsleep);
+  time += 6;
+  EXPECT_EQ(source->sample({}, false).driver.state, DriverState::kAsleep);
+  machine.write_world(Scenario::parse("s", "gpu 0\nproc 77").at(0));
+  time += 4;
+  EXPECT_EQ(source->sample({}, false).driver.state, DriverState::kAsleep) << "not at each look";
+  time += 2;
+  const Sample sample = source->sample({}, false);
+  EXPECT_EQ(sample.driver.state, DriverState::kOk) << sample.driver.problem;
+  EXPECT_EQ(sample.driver.gpus.size(), 1U);
+}
+
+TEST(Processes, AHelperThatIsStillStuckKeepsUsFromAskingAgain) {
+  Machine machine;
+  machine.write_host(false);
+  machine.write_world(
+      Scenario::parse(
+          "s", "gpu 0\nproc 77 name=drover-nvml uid=0 age=100 kill=1 threads=2 tasks=77:S:pipe_read,78:D:nvidia_ioctl")
+          .at(0));
+  machine.use_driver("gpu 0\nhost hang=nvmlInit_v2\n");
+  SystemSourceOptions options{.root = machine.root(), .deadline = drover::Duration(20)};
+  options.now = [] { return 1e6; };  // as situations have it
+  const Sample sample = system_source(options)->sample({}, false);
+  EXPECT_EQ(sample.driver.state, DriverState::kNotAnswering);
+  EXPECT_NE(sample.driver.problem.find("pid 77"), std::string::npos);
+}
+
+}  // namespace
