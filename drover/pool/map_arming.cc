@@ -121,7 +121,7 @@ bool MapJob::find_free_position() noexcept {
 }
 
 void MapJob::free_position(std::size_t position) noexcept {
-  chunks_[position].count = 0;
+  chunks_[position] = {};  // a record for it, from a damaged worker, fits no longer
   --busy_positions_;
   --lane_of(position).busy;
   if (!input_spills_.empty()) discard(std::exchange(input_spills_[position], {}));

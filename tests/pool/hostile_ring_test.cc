@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A broken worker makes records of other kinds out of results that it has published.
+// A broken worker makes others out of records that it has published.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ using Kind = drover::shm::RecordHeader::Kind;
 
 namespace {
 
-constexpr int kItems = 8;
+constexpr int kItems = 8, kChunk = 4;
 
 /// Where the rings of the only map of a pool with one worker lie in this process.
 unsigned char* rings() {
@@ -56,6 +56,20 @@ std::string text(const std::string& path, int item, Kind kind) {
 }
 void nothing(const std::string& path, int item, Kind kind) { forge(path, item, kind); }
 
+/// The last item, once, gives the first record of the second chunk as one more of the first, which is finished.
+int repeated(const std::string& path, int item, Kind) {
+  if (item == kItems - 1 && counters(path)[0].fetch_add(1) == 0) {
+    constexpr std::size_t kRecord = sizeof(drover::shm::RecordHeader) + 8;
+    unsigned char* const first = rings() + sizeof(drover::shm::RingHeader);
+    drover::shm::RecordHeader header;
+    std::memcpy(&header, first + (kChunk - 1) * kRecord, sizeof header);
+    header.item = kChunk;
+    std::memcpy(first + kChunk * kRecord, &header, sizeof header);
+    counters(path)[1] = 1;
+  }
+  return item * 3;
+}
+
 bool right(int value, std::size_t item) { return value == static_cast<int>(item) * 3; }
 bool right(const std::string& value, std::size_t item) { return value == std::to_string(item); }
 bool right(std::monostate, std::size_t) { return true; }
@@ -68,7 +82,7 @@ void expect_distrust(Kind kind) {
   drover::Pool pool({.workers = 1});
   std::vector<std::tuple<std::string, int, Kind>> inputs;
   for (int i = 0; i < kItems; ++i) inputs.emplace_back(shared.path(), i, kind);
-  auto results = pool.map<F>(inputs, {.chunk = 4, .window = kItems});
+  auto results = pool.map<F>(inputs, {.chunk = kChunk, .window = kItems});
   ASSERT_TRUE(drover_test::eventually(10s, [&] { return shared[1] == 1; }));
   std::size_t good = 0, lost = 0;
   for (auto it = results.begin(); it != results.end(); ++it) {
@@ -83,6 +97,8 @@ void expect_distrust(Kind kind) {
   EXPECT_EQ(good + lost, std::size_t{kItems});
   EXPECT_GE(lost, 1u);
 }
+
+TEST(HostileRing, ResultsOfAFinishedChunkAreNotTaken) { expect_distrust<repeated>(Kind::kValue); }
 
 TEST(HostileRing, NumbersOfOtherKindsAreNotTaken) {
   for (const Kind kind : {Kind::kRun, Kind::kSized, Kind::kSpilled}) expect_distrust<number>(kind);
