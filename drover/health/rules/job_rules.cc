@@ -16,6 +16,7 @@ std::string sign_of_slurm(const JobView& view) {
   if (job.scheduler != "slurm") return {};
   bool daemon = false;
   for (const ProcessBrief& process : view.scene.last.host.processes) {
+    if (process.state == 'Z' && process.threads <= 1) continue;  // an ended step; not every pid 1 reaps
     daemon = daemon || process.name == "slurmd";
     if (process.name != "slurmstepd") continue;
     const ProcessDetail* const detail = find_detail(view.scene.last.host, process.pid);

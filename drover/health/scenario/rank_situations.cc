@@ -125,6 +125,16 @@ proc 51 ppid=50 name=slurmstepd uid=0 cmd="slurmstepd: [502.extern]"
 proc 4000 ppid=1 cmd="python fit.py" wchan=futex_wait_queue env="SLURM_JOB_ID=501 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1"
 on 0 4000 vram=12
 )"},
+    {"orphaned-job-slurm-unreaped", R"(
+title What ran the step of an ended Slurm job has ended too, but pid 1 of this container reaps nobody
+window 180
+expect R5 warning 4000
+gpu 0 power=66
+proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
+proc 51 ppid=1 name=slurmstepd uid=0 state=Z
+proc 4000 ppid=1 cmd="python fit.py" wchan=futex_wait_queue env="SLURM_JOB_ID=501 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1"
+on 0 4000 vram=12
+)"},
     {"orphaned-job-polls", R"(
 title The launcher was killed; MPI's ranks wait for each other by polling, a core each
 window 840
