@@ -54,12 +54,21 @@ TEST(KernelPlace, WordsCountAtTheStartAlone) {
                                  "kernfs_read", "futex_wait_queue", "_nv", "", "kernel_clone"}) {
     EXPECT_FALSE(waits_in_storage(name)) << name;
     EXPECT_FALSE(waits_in_driver(name)) << name;
-    EXPECT_FALSE(rests_on_purpose(name)) << name;
+    EXPECT_FALSE(rests_on_purpose('S', name)) << name;
   }
   for (const char* const name : {"__refrigerator", "do_freezer_trap", "get_signal"})
-    EXPECT_TRUE(is_frozen(name)) << name;
+    EXPECT_TRUE(is_frozen('S', name)) << name;
   for (const char* const name : {"n_tty_read", "hrtimer_nanosleep", "do_nanosleep", "wait_woken", "do_freezer_trap"})
-    EXPECT_TRUE(rests_on_purpose(name)) << name;
+    EXPECT_TRUE(rests_on_purpose('S', name)) << name;
+}
+
+TEST(KernelPlace, AFreezerLeavesSomeWaitsWhereTheyAre) {
+  for (const char* const name : {"futex_do_wait", "futex_wait_queue", "hrtimer_nanosleep", "do_sigtimedwait"}) {
+    EXPECT_TRUE(is_frozen('D', name)) << name;
+    EXPECT_FALSE(is_frozen('S', name)) << name;
+  }
+  for (const char* const name : {"", "kernel_clone", "nvidia_unlocked_ioctl", "io_schedule", "pipe_read"})
+    EXPECT_FALSE(is_frozen('D', name)) << name;
 }
 
 TEST(Tracker, FollowsThoseOnGpusAndInTroubleAndNobodyElse) {

@@ -24,7 +24,9 @@ bool draws_only(const Subject& subject) {
 }
 
 bool is_paused(const ProcessDetail* detail) {
-  return detail != nullptr && !detail->threads.empty() && is_frozen(detail->threads.front().waits_in);
+  if (detail == nullptr || detail->threads.empty()) return false;
+  const ThreadSample& first = detail->threads.front();
+  return is_frozen(first.state, first.waits_in);
 }
 
 Kind kind_of(const Scene& scene, const Subject& subject) {

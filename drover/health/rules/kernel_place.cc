@@ -26,6 +26,11 @@ bool is_numbered(std::string_view function) {
          function[kStart.size()] <= '9';
 }
 
+/// Until a time that it chose itself.
+bool sleeps(std::string_view function) {
+  return function.find("nanosleep") != function.npos || without_underscores(function).starts_with("common_nsleep");
+}
+
 }  // namespace
 
 bool waits_in_driver(std::string_view function) {
@@ -55,18 +60,21 @@ bool waits_in_storage(std::string_view function) {
   return starts_with_any(without_underscores(function), kStarts);
 }
 
-bool is_frozen(std::string_view function) {
+bool is_frozen(char state, std::string_view function) {
   // The trap of version 2 may be a part of get_signal, which otherwise waits for nothing but to be continued.
   static constexpr auto kStarts = std::to_array<std::string_view>({"refrigerator", "do_freezer_trap", "get_signal"});
-  return starts_with_any(without_underscores(function), kStarts);
+  // Since Linux 6.1 version 1 freezes a thread in these waits where it is (TASK_FREEZABLE). A signal ends them, so that
+  // they are never uninterruptible otherwise.
+  static constexpr auto kFreezable =
+      std::to_array<std::string_view>({"futex_", "do_sigtimedwait", "unix_stream_data_wait"});
+  return starts_with_any(without_underscores(function), kStarts) ||
+         (state == 'D' && (sleeps(function) || starts_with_any(without_underscores(function), kFreezable)));
 }
 
-bool rests_on_purpose(std::string_view function) {
+bool rests_on_purpose(char state, std::string_view function) {
   // A key of a terminal is waited for in wait_woken since Linux 4. What comes over a network is waited for elsewhere.
-  static constexpr auto kStarts =
-      std::to_array<std::string_view>({"n_tty_read", "tty_read", "wait_woken", "common_nsleep"});
-  return is_frozen(function) || function.find("nanosleep") != function.npos ||
-         starts_with_any(without_underscores(function), kStarts);
+  static constexpr auto kStarts = std::to_array<std::string_view>({"n_tty_read", "tty_read", "wait_woken"});
+  return is_frozen(state, function) || sleeps(function) || starts_with_any(without_underscores(function), kStarts);
 }
 
 }  // namespace drover::inline v1::health

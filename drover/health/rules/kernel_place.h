@@ -13,10 +13,10 @@ bool waits_in_driver(std::string_view function);
 /// A disk, a file system or its server, or the writing back of what was written.
 bool waits_in_storage(std::string_view function);
 
-/// The freezer of cgroups: somebody paused the process, as `docker pause` does.
-bool is_frozen(std::string_view function);
+/// The freezer of cgroups: somebody paused the process, as `docker pause` does. `state`: of the thread.
+bool is_frozen(char state, std::string_view function);
 
 /// It waits for nobody: until a time that it chose itself, for a key of a terminal, or until it is thawed.
-bool rests_on_purpose(std::string_view function);
+bool rests_on_purpose(char state, std::string_view function);
 
 }  // namespace drover::inline v1::health

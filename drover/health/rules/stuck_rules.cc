@@ -27,6 +27,12 @@ void explain_kernel(const Subject& subject, const ProcessTrack& track, bool kill
     finding.because.push_back("SIGKILL has been pending for " + duration_text(track.killed.length()) +
                               " or longer, and it still lives");
   }
+  if (!track.stuck.holds() && subject.kind == Kind::kStopped) {  // a stop would not keep SIGKILL from it: a freezer
+    finding.verdict = "KILLED WHILE PAUSED";
+    finding.not_because.emplace_back("a driver that is stuck: the freezer of its cgroup holds the process");
+    finding.action.emplace_back("thaw its cgroup (docker unpause, systemctl thaw): the signal ends it then");
+    return;
+  }
   if (track.in_storage) {
     finding.verdict = "WAITS FOR STORAGE";
     finding.not_because.emplace_back("the GPU driver: the kernel function belongs to storage or a file system");

@@ -36,7 +36,7 @@ std::string_view place_of_first(const ProcessBrief& brief, const ProcessDetail& 
 /// It waits for others with all threads. One whose first thread sleeps for a time, or reads a terminal, as debuggers
 /// do, was made to.
 bool asleep(const ProcessBrief& brief, const ProcessDetail& detail) {
-  if (brief.state != 'S' || rests_on_purpose(place_of_first(brief, detail))) return false;
+  if (brief.state != 'S' || rests_on_purpose(brief.state, place_of_first(brief, detail))) return false;
   return std::all_of(detail.threads.begin(), detail.threads.end(),
                      [](const ThreadSample& thread) { return thread.state == 'S'; });
 }
@@ -135,7 +135,7 @@ void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<Thread
   std::string place;
   const std::vector<int>& before = track.stuck_threads;
   for (const ThreadSample& thread : threads) {
-    if (thread.state != 'D' || is_frozen(thread.waits_in)) continue;
+    if (thread.state != 'D' || is_frozen(thread.state, thread.waits_in)) continue;
     if (track.stuck.holds() && !contains(before, thread.tid)) continue;
     stuck.push_back(thread.tid);
     if (place.empty() || waits_in_driver(thread.waits_in)) place = thread.waits_in;

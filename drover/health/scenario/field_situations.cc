@@ -74,6 +74,24 @@ proc 90 name=containerd-shim
 proc 4000 ppid=90 uid=0 cmd="python train.py" state=D wchan=__refrigerator cgroup=/docker/0f3c9d5a7b1e
 on 0 4000 vram=30
 )"},
+    {"stuck-none-paused-in-place", R"(
+title The freezer of version 1 caught a process in a wait, where Linux 6.1 and later leave it
+window 600
+expect none
+gpu 0 power=62
+proc 90 name=containerd-shim
+proc 4000 ppid=90 uid=0 cmd="python train.py" state=D wchan=futex_do_wait threads=2 tasks=4000:D:futex_do_wait,4001:D:hrtimer_nanosleep cgroup=/docker/0f3c9d5a7b1e
+on 0 4000 vram=30
+)"},
+    {"stuck-killed-paused", R"(
+title A paused container was killed: the freezer of version 1 holds the signal back
+window 600
+expect R2 warning 4000
+gpu 0 power=62
+proc 90 name=containerd-shim
+proc 4000 ppid=90 uid=0 cmd="python train.py" state=D kill=1 wchan=__refrigerator cgroup=/docker/0f3c9d5a7b1e
+on 0 4000 vram=30
+)"},
     {"blocked-none-paused", R"(
 title A job is paused by the freezer of cgroups, version 2
 window 1500
