@@ -212,8 +212,8 @@ void PoolCore::interrupted() noexcept {
   tell_news();
 }
 
-void PoolCore::worker_died(const WorkerDeath& death) noexcept {
-  submits_.worker_died(death);
+void PoolCore::worker_died() noexcept {
+  submits_.worker_died();
   deaths_.fetch_add(1, std::memory_order_acq_rel);
   tell_news();
 }

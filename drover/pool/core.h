@@ -99,7 +99,7 @@ class PoolCore final : public Crew::Listener {
   PoolStats stats();
 
  private:
-  void worker_died(const WorkerDeath& death) noexcept override;
+  void worker_died() noexcept override;
   void crew_failed(std::exception_ptr reason) noexcept override;
   void tell_news() noexcept;
   void interrupted() noexcept;

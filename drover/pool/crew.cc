@@ -147,7 +147,7 @@ void Crew::on_end(std::uint32_t slot, const worker::ChildEnd& end) {
   header_.workers[slot].deadline_ns.store(0, std::memory_order_relaxed);
   header_.workers[slot].running.store(0, std::memory_order_relaxed);
   if (!stopping_) {
-    listener_.worker_died(death);
+    listener_.worker_died();
     replace(death);
   }
   ended_.notify_all();

@@ -50,8 +50,8 @@ class Crew {
  public:
   class Listener {
    public:
-    /// It is reaped: nothing of it runs any more. Its replacement has not been started.
-    virtual void worker_died(const WorkerDeath& death) noexcept = 0;
+    /// A worker is reaped: nothing of it runs any more. Its replacement has not been started.
+    virtual void worker_died() noexcept = 0;
     /// There will be no workers any more.
     virtual void crew_failed(std::exception_ptr reason) noexcept = 0;
 

@@ -332,6 +332,7 @@ void MapJob::sleep(std::uint32_t seen, bool batch) {
   std::chrono::nanoseconds patience = batch ? std::chrono::nanoseconds(kLongestBatchWait) : kSecondLook;
   while (slot_.doorbell.wait(seen, std::chrono::steady_clock::now() + patience) == os::FutexWait::kTimedOut) {
     if (batch || something_to_do()) return;
+    if (patience >= kLongestPatience) return bury_the_dead();  // a word may have been written over: no death tells
     if (patience >= kStoppedWorkerPatience && anything_armed()) core_->crew().wake(1);
     patience = std::min<std::chrono::nanoseconds>(
         std::max<std::chrono::nanoseconds>(patience * 2, kStoppedWorkerPatience), kLongestPatience);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint32_t kFirstCapacity = 256;
 constexpr auto kStoppedWorkerPatience = std::chrono::milliseconds(50);
+constexpr auto kLostWordPatience = std::chrono::milliseconds(1000);
 constexpr std::size_t kEntriesToTry = 16;  // positions looked at before a larger board is made
 
 /// Nothing more will come of it. (A word that nobody can have written counts: it shall not keep a caller waiting.)
@@ -159,14 +160,12 @@ bool SubmitQueue::wait(SubmitEntry& entry, const os::Deadline& deadline) {
       word &= ~state::kPoked;
     }
     core_.check_usable();  // news that came before is seen here; later news changes the word
-    os::Deadline look_again = deadline;
-    if (state::phase(word) == state::kArmed) {  // the worker that was woken for it may have been stopped
-      const auto soon = std::chrono::steady_clock::now() + kStoppedWorkerPatience;
-      if (!deadline || soon < *deadline) look_again = soon;
-    }
+    const bool armed = state::phase(word) == state::kArmed;  // the worker that was woken for it may have been stopped
+    const auto soon = std::chrono::steady_clock::now() + (armed ? kStoppedWorkerPatience : kLostWordPatience);
+    const os::Deadline look_again = !deadline || soon < *deadline ? soon : deadline;
     if (os::futex_wait(entry.word, word, look_again) != os::FutexWait::kTimedOut) continue;
     if (look_again == deadline) return finished(entry);
-    core_.crew().wake(1);
+    armed ? core_.crew().wake(1) : lose_abandoned(entry);
   }
 }
 
@@ -235,21 +234,28 @@ void SubmitQueue::for_each_entry(const Visit& visit) const {
   }
 }
 
-void SubmitQueue::worker_died(const WorkerDeath& death) noexcept {
+void SubmitQueue::worker_died() noexcept {
   const Roster roster = core_.crew().roster();
   const std::scoped_lock lock(mutex_);
   for_each_entry([&](SubmitEntry& entry) {
     const std::uint32_t word = entry.word.load(std::memory_order_acquire);
-    if (state::phase(word) == state::kClaimed && !roster.is_alive(state::owner(word)))
-      retry_or_lose(entry, word, death);
+    if (state::phase(word) == state::kClaimed && !roster.is_alive(state::owner(word))) retry_or_lose(entry, word);
   });
 }
 
-void SubmitQueue::retry_or_lose(SubmitEntry& entry, std::uint32_t word, const WorkerDeath& death) noexcept {
+/// A claim by nobody: its word was written over, and no death will tell.
+void SubmitQueue::lose_abandoned(SubmitEntry& entry) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const std::uint32_t word = entry.word.load(std::memory_order_acquire);
+  if (state::phase(word) == state::kClaimed && !core_.crew().roster().is_alive(state::owner(word)))
+    retry_or_lose(entry, word);
+}
+
+void SubmitQueue::retry_or_lose(SubmitEntry& entry, std::uint32_t word) noexcept {
   discard_spilled_result(core_.segment(), entry);
   const bool again = entry.retries > 0 && entry.retries <= kMostRetries;  // more: it was written over
   if (again) --entry.retries;
-  const std::uint32_t base = again ? state::kArmed : (death.incarnation << 8 | state::kLost);
+  const std::uint32_t base = again ? state::kArmed : (state::owner(word) << 8 | state::kLost);
   // The owner is dead; only a getter's flags can change now.
   while (!entry.word.compare_exchange_weak(word, base | (word & (state::kDetached | (again ? state::kWaited : 0))),
                                            std::memory_order_acq_rel)) {

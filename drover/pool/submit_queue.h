@@ -17,7 +17,6 @@
 namespace drover::inline v1::detail {
 
 class PoolCore;
-struct WorkerDeath;
 
 /// The tasks given to submit, and their results, each in an entry that a Future holds until it has read it. Never
 /// blocks the caller: a full board is followed by one of twice the size. Thread-safe; only the creating process.
@@ -45,8 +44,8 @@ class SubmitQueue {
   /// Nobody will ask for the result. The task runs all the same. Does nothing in a fork.
   void detach(SubmitEntry& entry) noexcept;
 
-  /// Service thread: tasks that the dead worker had run again or are lost.
-  void worker_died(const WorkerDeath& death) noexcept;
+  /// Service thread, when a worker has died: tasks that it had run again or are lost.
+  void worker_died() noexcept;
   /// No worker is left: all that is unfinished is cancelled.
   void cancel_all() noexcept;
 
@@ -68,7 +67,8 @@ class SubmitQueue {
   void free(SubmitEntry& entry) noexcept;
   void keep(const SubmitEntry& entry, wire::Kept& kept);
   wire::Kept take_kept(const SubmitEntry& entry);
-  void retry_or_lose(SubmitEntry& entry, std::uint32_t word, const WorkerDeath& death) noexcept;
+  void retry_or_lose(SubmitEntry& entry, std::uint32_t word) noexcept;
+  void lose_abandoned(SubmitEntry& entry) noexcept;
   template <class Visit>
   void for_each_entry(const Visit& visit) const;
 
