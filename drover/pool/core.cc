@@ -105,6 +105,17 @@ std::exception_ptr PoolCore::death_error(std::uint32_t incarnation, const std::s
       WorkerLost("a worker was lost with " + task + "; how is no longer known", 0, -1, 0, false));
 }
 
+/// Words that nobody but this process changes, and without which workers would not do what is asked of them.
+void PoolCore::check_header() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool stops = header().stop.load(std::memory_order_relaxed) != 0;
+    const std::uint64_t active = header().active_jobs.load(std::memory_order_relaxed);
+    if (closed_ || (!stops && header().worker_count == crew_.size() && active == jobs_in_use_)) return;
+  }
+  end_by_damage("what the pool tells its workers");
+}
+
 std::size_t PoolCore::free_slot() const {
   const auto slot = static_cast<std::size_t>(std::countr_one(jobs_in_use_));
   if (slot < kMaxJobs) return slot;
@@ -213,7 +224,7 @@ void PoolCore::interrupted() noexcept {
 }
 
 void PoolCore::worker_died() noexcept {
-  submits_.worker_died();
+  submits_.settle_claims();
   deaths_.fetch_add(1, std::memory_order_acq_rel);
   tell_news();
 }

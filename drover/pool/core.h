@@ -83,6 +83,10 @@ class PoolCore final : public Crew::Listener {
   /// What a task fails with that a dead worker had.
   std::exception_ptr death_error(std::uint32_t incarnation, const std::string& task) const;
 
+  /// Ends the pool if the header was written over. Callers that have waited for long.
+  void check_header() noexcept;
+  void end_by_damage(const std::string& what) noexcept { crew_.end_by_damage(what); }
+
   /// Takes a job slot and makes it visible to the workers. Throws InvalidArgument when all are in use.
   std::size_t open_job(const JobParameters& parameters);
   void close_job(std::size_t job) noexcept;

@@ -17,6 +17,7 @@
 namespace drover::inline v1::detail {
 namespace {
 
+constexpr const char* kDamaged = "the pool has ended: a worker wrote over the pool's shared memory";
 constexpr int kFailedStartsAllowed = 3;
 constexpr auto kMemorySamplePeriod = std::chrono::seconds(1);
 constexpr std::size_t kDeathsRemembered = 4096;
@@ -53,10 +54,6 @@ std::exception_ptr WorkerDeath::error(const std::string& task) const {
   const os::ExitStatus& status = end.status;
   return std::make_exception_ptr(WorkerLost(worker_name(*this) + " was lost with " + task + ": it " + end.describe(),
                                             end.pid, status.code, status.signal, end.killed_for_memory));
-}
-
-bool Roster::is_alive(std::uint32_t incarnation) const noexcept {
-  return std::find(alive.begin(), alive.end(), incarnation) != alive.end();
 }
 
 Crew::Crew(std::shared_ptr<worker::Service> service, PoolSegment& segment, const PoolOptions& options,
@@ -159,9 +156,8 @@ void Crew::replace(const WorkerDeath& death) {
   failed_starts = died_at_start(death, was_ready) ? failed_starts + 1 : 0;
   const std::string what = worker_name(death) + " " + death.end.describe();
   if (header_.stop.load(std::memory_order_relaxed) != 0 || header_.worker_count != size_) {
-    return fail(std::make_exception_ptr(
-        WorkerLost("the pool has ended: a worker wrote over the pool's shared memory. The last to die: " + what,
-                   death.end.pid, death.end.status.code, death.end.status.signal, false)));
+    return fail(std::make_exception_ptr(WorkerLost(std::string(kDamaged) + ". The last to die: " + what, death.end.pid,
+                                                   death.end.status.code, death.end.status.signal, false)));
   }
   if (!was_ready && death.end.status.code == worker::kExitIncompatible) {
     return fail(std::make_exception_ptr(Incompatible("the pool's workers cannot start: " + what)));
@@ -238,7 +234,7 @@ void Crew::stop(Duration grace) noexcept {
     for (const Member& member : members_) service_->forget(member.retry_timer);
   });
   header_.stop.store(1, std::memory_order_seq_cst);
-  for (std::size_t i = 0; i < size(); ++i) wake_worker(i);
+  rouse();
   const auto all_gone = [this] { return living() == 0; };
   std::unique_lock lock(mutex_);
   ended_.wait_for(lock, grace, [&] { return all_gone() || os::pending_interrupt() != 0; });
@@ -274,26 +270,23 @@ void Crew::wake_if_all_sleep() noexcept {
   if (header_.parked.count(size_) == size_) wake(1);
 }
 
+void Crew::rouse() noexcept {
+  for (std::size_t i = 0; i < size(); ++i) wake_worker(i);
+}
+
 void Crew::wake_worker(std::size_t worker) noexcept {
   header_.workers[worker].wake.fetch_add(1, std::memory_order_release);
   os::futex_wake(header_.workers[worker].wake);
 }
 
-Roster Crew::roster() const {
-  const std::scoped_lock lock(mutex_);
-  Roster result{.alive = {}, .newest = newest_};
-  for (const Member& member : members_) {
-    if (member.incarnation != 0) result.alive.push_back(member.incarnation);
+void Crew::end_by_damage(const std::string& what) noexcept {
+  try {
+    service_->post([this, what] {
+      const std::string text = std::string(kDamaged) + ": " + what;
+      if (!stopping_) fail(std::make_exception_ptr(WorkerLost(text, 0, -1, 0, false)));
+    });
+  } catch (...) {  // no memory: who waits looks again
   }
-  return result;
-}
-
-std::optional<WorkerDeath> Crew::death_of(std::uint32_t incarnation) const {
-  const std::scoped_lock lock(mutex_);
-  for (const WorkerDeath& death : deaths_) {
-    if (death.incarnation == incarnation) return death;
-  }
-  return std::nullopt;
 }
 
 void Crew::kill(std::uint32_t slot) noexcept {

@@ -44,6 +44,9 @@ struct Roster {
   bool is_dead(std::uint32_t incarnation) const noexcept { return incarnation <= newest && !is_alive(incarnation); }
 };
 
+/// Whose a claim is. kNobody: no process ever had that incarnation, so the word was written over.
+enum class Claimant { kAlive, kDead, kNobody };
+
 /// The worker processes of one pool: starts them, replaces the dead, wakes the sleeping, stops them.
 /// Thread-safe; only the creating process. The listener hears of deaths on the service thread.
 class Crew {
@@ -81,6 +84,12 @@ class Crew {
   bool may_spin() const noexcept { return size() - header_.parked.count(size()) + 1 <= header_.cores; }
 
   Roster roster() const;
+  /// Of a claim that was read before.
+  Claimant claimant(std::uint32_t incarnation) const noexcept;
+  /// Ends the pool: what lies in its memory cannot be believed. Any thread.
+  void end_by_damage(const std::string& what) noexcept;
+  /// Wakes all, whatever the masks say.
+  void rouse() noexcept;
   /// Kills the worker in this slot, because it breaks the protocol.
   void kill(std::uint32_t slot) noexcept;
   /// A task with this time limit is about to be armed: looks after the limits often enough. Cheap to repeat.

@@ -35,12 +35,12 @@ void MapJob::refill() {
       pace_.begin();  // what this took is not the range's fault
       if (pace_.slow() && something_to_do()) break;
     }
-    watch_limits();
   } catch (const OutOfMemory&) {
     if (in_flight_ == 0) throw;  // else results that are delivered give memory back: it is tried again
   } catch (...) {
     end_inputs(std::current_exception());
   }
+  watch_limits();
   publish();
 }
 

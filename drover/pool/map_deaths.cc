@@ -8,7 +8,7 @@ namespace drover::inline v1::detail {
 namespace state = shm::state;
 
 void MapJob::bury_the_dead() {
-  deaths_seen_ = core_->deaths();
+  const std::uint64_t deaths = core_->deaths();
   // First who is alive, then all that was published, then the claims: a record of somebody who is dead now is in its
   // ring.
   const Roster roster = core_->crew().roster();
@@ -16,17 +16,24 @@ void MapJob::bury_the_dead() {
   for (std::uint32_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
     const std::uint32_t seen = word(position).load(std::memory_order_acquire);
-    if (is_lost(seen, roster)) lose_chunk(position, state::owner(seen));
+    if (state::phase(seen) == state::kArmed) continue;
+    const std::uint32_t owner = state::owner(seen);
+    if (state::phase(seen) != state::kClaimed || core_->crew().claimant(owner) == Claimant::kNobody) {
+      core_->end_by_damage("the state of an item of " + spec_.name);  // whoever may run it would answer for others
+    } else if (roster.is_dead(owner)) {
+      lose_chunk(position, owner);
+    }
   }
+  deaths_seen_ = deaths;  // not before: what throws above is done again
 }
 
-/// A chunk that is neither armed nor some living worker's: its worker died, or damaged the word before it did.
-bool MapJob::is_lost(std::uint32_t word, const Roster& roster) const {
-  if (state::phase(word) == state::kArmed) return false;
-  if (state::phase(word) != state::kClaimed) return true;
-  const std::uint32_t owner = state::owner(word);
-  if (owner > roster.newest) return owner > core_->crew().roster().newest;  // started since, or never
-  return roster.is_dead(owner);
+/// The caller has waited for long: is there something that nobody will change any more?
+void MapJob::look_for_damage() {
+  core_->check_header();
+  if (slot_.closed.load(std::memory_order_relaxed) != 0)
+    core_->end_by_damage("whether " + spec_.name + " is still wanted");
+  bury_the_dead();
+  if (anything_armed()) core_->crew().rouse();
 }
 
 /// Takes all records out of all rings.
@@ -53,10 +60,8 @@ bool MapJob::keep(const shm::Record& record) {
   if (closed_) discard({.offset = record.spill_offset, .length = record.spill_length});
   if (chunk == nullptr) return closed_;  // after close a chunk may be given up while its last record is on the way
   const std::uint64_t index = chunk->first + chunk->done;
-  if (run) count_run(*chunk, record);
-  if (!closed_ && run) store_run(index, record.run_length);
-  if (!closed_ && !run) store(record, index);
-  if (!run) finish_item(*chunk, record.header.position);
+  if (!closed_) run ? store_run(index, record.run_length) : store(record, index);
+  run ? count_run(*chunk, record) : finish_item(*chunk, record.header.position);
   return true;
 }
 

@@ -171,12 +171,11 @@ shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
     if (chunk == nullptr) return shm::RingConsumer::Next::kCorrupt;
     const std::uint64_t index = chunk->first + chunk->done;
     if (record.kind() == Kind::kRun) {
+      const bool now = in_turn(index);
+      if (!now) store_run(index, record.run_length);
       count_run(*chunk, record);
       ring.pop();
-      if (!in_turn(index)) {
-        store_run(index, record.run_length);
-        continue;
-      }
+      if (!now) continue;
       take_run(index, record.run_length);
       break;
     }
@@ -332,7 +331,7 @@ void MapJob::sleep(std::uint32_t seen, bool batch) {
   std::chrono::nanoseconds patience = batch ? std::chrono::nanoseconds(kLongestBatchWait) : kSecondLook;
   while (slot_.doorbell.wait(seen, std::chrono::steady_clock::now() + patience) == os::FutexWait::kTimedOut) {
     if (batch || something_to_do()) return;
-    if (patience >= kLongestPatience) return bury_the_dead();  // a word may have been written over: no death tells
+    if (patience >= kLongestPatience) return look_for_damage();
     if (patience >= kStoppedWorkerPatience && anything_armed()) core_->crew().wake(1);
     patience = std::min<std::chrono::nanoseconds>(
         std::max<std::chrono::nanoseconds>(patience * 2, kStoppedWorkerPatience), kLongestPatience);
@@ -364,13 +363,13 @@ void MapJob::close() noexcept {
 }
 
 bool MapJob::finished_after_close() noexcept {
-  const Roster roster = core_->crew().roster();
   drain_rings();
   bool finished = true;
   for (std::size_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
     const std::uint32_t seen = word(position).load(std::memory_order_acquire);
-    const bool ended = shm::state::phase(seen) != shm::state::kClaimed || roster.is_dead(shm::state::owner(seen));
+    const bool ended = shm::state::phase(seen) != shm::state::kClaimed ||
+                       core_->crew().claimant(shm::state::owner(seen)) != Claimant::kAlive;
     if (ended) free_position(position);
     finished = finished && ended;
   }

@@ -96,7 +96,7 @@ class MapJob {
 
   // map_deaths.cc: what dead and broken workers leave
   void bury_the_dead();
-  bool is_lost(std::uint32_t word, const Roster& roster) const;
+  void look_for_damage();
   void drain_rings();
   bool keep(const shm::Record& record);
   void lose_chunk(std::uint32_t position, std::uint32_t incarnation);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/pool/segment.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "drover/base/errors.h"
@@ -11,6 +13,12 @@ namespace {
 
 constexpr std::uint64_t kHeaderLength = os::round_to_page(sizeof(PoolHeader));
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 62;
+
+constexpr const char* kWrittenOver = "a worker wrote over the pool's shared memory";
+
+void check_end(std::uint64_t end, std::uint64_t floor) {
+  if (end < floor || end > kLargestFile || end % os::kPageSize != 0) throw Error(kWrittenOver);
+}
 
 }  // namespace
 
@@ -27,9 +35,15 @@ PoolSegment::PoolSegment(os::MemoryFile file) : file_(std::move(file)) {
 std::uint64_t PoolSegment::append(std::uint64_t length) {
   const std::uint64_t size = os::round_to_page(length);
   if (size > kLargestFile) throw OutOfMemory("a value of " + std::to_string(length) + " bytes is too large to travel");
+  const std::uint64_t floor = std::max(kHeaderLength, handed_out_.load(std::memory_order_acquire));
   std::uint64_t offset = header().file_end.load(std::memory_order_relaxed);
-  do os::check_file_limit(offset + size);  // before the end is moved: a smaller value may still fit
-  while (!header().file_end.compare_exchange_weak(offset, offset + size, std::memory_order_relaxed));
+  do {
+    check_end(offset, floor);
+    os::check_file_limit(offset + size);  // before the end is moved: a smaller value may still fit
+  } while (!header().file_end.compare_exchange_weak(offset, offset + size, std::memory_order_relaxed));
+  std::uint64_t highest = floor;
+  while (highest < offset + size && !handed_out_.compare_exchange_weak(highest, offset + size)) {
+  }
   file_.grow_to(offset + size);
   return offset;
 }
@@ -56,11 +70,19 @@ std::byte* PoolSegment::map(std::uint64_t offset, std::uint64_t length) {
   const std::scoped_lock lock(mutex_);
   auto found = mappings_.find(offset);
   if (found == mappings_.end()) found = mappings_.emplace(offset, os::Mapping(file_, offset, length)).first;
+  if (found->second.size() < length) throw Error(kWrittenOver);
   return found->second.data();
 }
 
 void PoolSegment::discard(std::uint64_t offset, std::uint64_t length) const noexcept {
-  if (offset >= kHeaderLength && offset % os::kPageSize == 0 && length <= kLargestFile) file_.discard(offset, length);
+  if (offset < kHeaderLength || offset % os::kPageSize != 0 || offset > kLargestFile || length > kLargestFile) return;
+  const std::scoped_lock lock(mutex_);
+  const auto behind = mappings_.lower_bound(offset + length);
+  if (behind != mappings_.begin()) {
+    const auto& [at, mapped] = *std::prev(behind);
+    if (at + mapped.size() > offset) return;
+  }
+  file_.discard(offset, length);
 }
 
 os::Mapping map_spilled(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length) {

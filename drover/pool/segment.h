@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -23,22 +24,25 @@ class PoolSegment {
 
   /// A fresh range of the file, page-aligned, of zero bytes that take no memory until they are touched. Throws
   /// std::system_error when the file would become larger than files of this process may be; ranges that were given back
-  /// count.
+  /// count. Throws Error when the header's word for the end was written over.
   std::uint64_t append(std::uint64_t length);
   /// Puts `data` into a fresh range and returns its offset. Throws OutOfMemory.
   std::uint64_t store(std::span<const std::byte> data);
   /// Reserves and fills a range from append, or throws and gives what it has taken of it back.
   void fill(std::uint64_t offset, std::span<const std::byte> data) const;
-  /// Gives the memory of a range back. Does nothing for a range that append cannot have given.
+  /// Gives the memory of a range back. Does nothing for a range that append cannot have given, or that map has mapped:
+  /// offsets come from shared memory, and boards and rings stay.
   void discard(std::uint64_t offset, std::uint64_t length) const noexcept;
 
-  /// The range, mapped for as long as the segment lives. Asking again costs a look-up.
+  /// The range, mapped for as long as the segment lives. Asking again costs a look-up. Throws Error when it is mapped
+  /// in another length.
   std::byte* map(std::uint64_t offset, std::uint64_t length);
 
  private:
   os::MemoryFile file_;
   os::Mapping header_mapping_;
-  std::mutex mutex_;
+  std::atomic<std::uint64_t> handed_out_{0};  ///< an end that append has seen: the header's is never lower
+  mutable std::mutex mutex_;
   std::map<std::uint64_t, os::Mapping> mappings_;  // protected by mutex_
 };
 

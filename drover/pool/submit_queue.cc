@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kFirstCapacity = 256;
 constexpr auto kStoppedWorkerPatience = std::chrono::milliseconds(50);
-constexpr auto kLostWordPatience = std::chrono::milliseconds(1000);
+constexpr auto kDamagePatience = std::chrono::milliseconds(1000);
 constexpr std::size_t kEntriesToTry = 16;  // positions looked at before a larger board is made
 
 /// Nothing more will come of it. (A word that nobody can have written counts: it shall not keep a caller waiting.)
@@ -60,10 +60,11 @@ void SubmitQueue::add_board(std::uint32_t capacity) {
   if (index == JobSlot::kMaxBoards) throw OutOfMemory("too many submitted tasks whose results nobody has taken");
   BoardPlace& place = slot.boards[index];
   const std::uint64_t bytes = std::uint64_t{capacity} * sizeof(SubmitEntry);
-  place.offset = core_.segment().append(bytes);
+  const std::uint64_t offset = core_.segment().append(bytes);
+  place.offset = offset;
   place.capacity = capacity;
   place.stride = sizeof(SubmitEntry);
-  boards_.push_back({.board = {core_.segment().map(place.offset, bytes), place.stride, capacity, &place.tail}});
+  boards_.push_back({.board = {core_.segment().map(offset, bytes), sizeof(SubmitEntry), capacity, &place.tail}});
   slot.board_count.store(static_cast<std::uint32_t>(boards_.size()), std::memory_order_release);
 }
 
@@ -83,18 +84,25 @@ SubmitEntry& SubmitQueue::free_entry() {
     add_board(static_cast<std::uint32_t>(boards_.back().board.capacity() * 2));
     entry = find_free(boards_.back());
   }
+  if (entry == nullptr) throw Error("a worker wrote over the pool's shared memory: a new board is not empty");
   return *entry;
 }
 
 /// Holds the mutex. `kept` becomes what the entry's last task has left, if it did, to be let go without the mutex.
 void SubmitQueue::keep(const SubmitEntry& entry, wire::Kept& kept) {
-  std::swap(kept_[&entry], kept);
-  if (kept_count_.exchange(kept_.size(), std::memory_order_relaxed) == 0) core_.release_kept_soon();
+  wire::Kept before = take_kept_locked(entry);
+  if (!kept.empty()) kept_[&entry] = std::move(kept);
+  kept = std::move(before);
+  if (kept_count_.exchange(kept_.size(), std::memory_order_relaxed) == 0 && !kept_.empty()) core_.release_kept_soon();
 }
 
 wire::Kept SubmitQueue::take_kept(const SubmitEntry& entry) {
   if (kept_count_.load(std::memory_order_relaxed) == 0) return {};
   const std::scoped_lock lock(mutex_);
+  return take_kept_locked(entry);
+}
+
+wire::Kept SubmitQueue::take_kept_locked(const SubmitEntry& entry) {
   auto node = kept_.extract(&entry);
   kept_count_.store(kept_.size(), std::memory_order_relaxed);
   return node ? std::move(node.mapped()) : wire::Kept{};
@@ -130,7 +138,7 @@ SubmitEntry& SubmitQueue::submit(std::uint32_t function, std::span<const std::by
     entry.timeout_ns = static_cast<std::uint64_t>(options.timeout.count() * 1e9);
     entry.timed = entry.timeout_ns != 0 ? 1 : 0;
     fill(entry, function, arguments, offset);
-    if (!kept.empty()) keep(entry, kept);
+    if (!kept.empty() || kept_count_.load(std::memory_order_relaxed) != 0) keep(entry, kept);
     OwnBoard& own = boards_.back();
     own.board.arm(own.tail);
     own.board.set_tail(++own.tail);
@@ -152,6 +160,7 @@ bool SubmitQueue::wait(SubmitEntry& entry, const os::Deadline& deadline) {
   const auto done = [&entry] { return finished(entry); };
   if (done() || os::spin_until(core_.spin_budget(), done)) return true;
   const Waiters::Sleeper sleeper(core_.waiters(), poke_word, &entry.word);
+  auto next_look = std::chrono::steady_clock::now() + kDamagePatience;
   for (;;) {
     std::uint32_t word = entry.word.fetch_or(state::kWaited, std::memory_order_acq_rel) | state::kWaited;
     if (is_final(word)) return true;
@@ -160,12 +169,16 @@ bool SubmitQueue::wait(SubmitEntry& entry, const os::Deadline& deadline) {
       word &= ~state::kPoked;
     }
     core_.check_usable();  // news that came before is seen here; later news changes the word
-    const bool armed = state::phase(word) == state::kArmed;  // the worker that was woken for it may have been stopped
-    const auto soon = std::chrono::steady_clock::now() + (armed ? kStoppedWorkerPatience : kLostWordPatience);
-    const os::Deadline look_again = !deadline || soon < *deadline ? soon : deadline;
-    if (os::futex_wait(entry.word, word, look_again) != os::FutexWait::kTimedOut) continue;
-    if (look_again == deadline) return finished(entry);
-    armed ? core_.crew().wake(1) : lose_abandoned(entry);
+    auto until = next_look;
+    if (state::phase(word) == state::kArmed)  // the worker that was woken for it may have been stopped
+      until = std::min(until, std::chrono::steady_clock::now() + kStoppedWorkerPatience);
+    if (deadline) until = std::min(until, *deadline);
+    if (os::futex_wait(entry.word, word, until) != os::FutexWait::kTimedOut) continue;
+    const bool over = deadline && until == *deadline;
+    if (over || until == next_look) look_for_damage(entry);
+    if (over) return finished(entry);
+    if (until == next_look) next_look = std::chrono::steady_clock::now() + kDamagePatience;
+    core_.crew().wake(1);
   }
 }
 
@@ -221,10 +234,12 @@ void SubmitQueue::detach(SubmitEntry& entry) noexcept {
   const std::uint32_t before = entry.word.fetch_or(state::kDetached, std::memory_order_acq_rel);
   // A finished one may be freed by a submit at this moment, which has the mutex: take it too and look again.
   if (!is_final(before)) return;
-  const wire::Kept kept = take_kept(entry);
+  wire::Kept kept;  // let go without the mutex
   const std::scoped_lock lock(mutex_);
   const std::uint32_t now = entry.word.load(std::memory_order_acquire);
-  if (is_final(now) && (now & state::kDetached) != 0) free(entry);
+  if (!is_final(now) || (now & state::kDetached) == 0) return;
+  kept = take_kept_locked(entry);
+  free(entry);
 }
 
 template <class Visit>
@@ -234,21 +249,27 @@ void SubmitQueue::for_each_entry(const Visit& visit) const {
   }
 }
 
-void SubmitQueue::worker_died() noexcept {
-  const Roster roster = core_.crew().roster();
-  const std::scoped_lock lock(mutex_);
-  for_each_entry([&](SubmitEntry& entry) {
-    const std::uint32_t word = entry.word.load(std::memory_order_acquire);
-    if (state::phase(word) == state::kClaimed && !roster.is_alive(state::owner(word))) retry_or_lose(entry, word);
-  });
+void SubmitQueue::settle_claims() noexcept {
+  bool damaged = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    for_each_entry([&](SubmitEntry& entry) {
+      const std::uint32_t word = entry.word.load(std::memory_order_acquire);
+      if (state::phase(word) != state::kClaimed) return;
+      const Claimant claimant = core_.crew().claimant(state::owner(word));
+      if (claimant == Claimant::kDead) retry_or_lose(entry, word);
+      damaged = damaged || claimant == Claimant::kNobody;
+    });
+  }
+  if (damaged) core_.end_by_damage("the state of a task");
 }
 
-/// A claim by nobody: its word was written over, and no death will tell.
-void SubmitQueue::lose_abandoned(SubmitEntry& entry) noexcept {
-  const std::scoped_lock lock(mutex_);
+/// A caller has waited for long: is there something that nobody will change any more?
+void SubmitQueue::look_for_damage(const SubmitEntry& entry) noexcept {
+  core_.check_header();
   const std::uint32_t word = entry.word.load(std::memory_order_acquire);
-  if (state::phase(word) == state::kClaimed && !core_.crew().roster().is_alive(state::owner(word)))
-    retry_or_lose(entry, word);
+  const bool claimed = state::phase(word) == state::kClaimed;
+  if (claimed && core_.crew().claimant(state::owner(word)) != Claimant::kAlive) settle_claims();
 }
 
 void SubmitQueue::retry_or_lose(SubmitEntry& entry, std::uint32_t word) noexcept {

@@ -44,8 +44,8 @@ class SubmitQueue {
   /// Nobody will ask for the result. The task runs all the same. Does nothing in a fork.
   void detach(SubmitEntry& entry) noexcept;
 
-  /// Service thread, when a worker has died: tasks that it had run again or are lost.
-  void worker_died() noexcept;
+  /// Tasks that dead workers had run again or are lost. A claim by nobody ends the pool.
+  void settle_claims() noexcept;
   /// No worker is left: all that is unfinished is cancelled.
   void cancel_all() noexcept;
 
@@ -67,8 +67,9 @@ class SubmitQueue {
   void free(SubmitEntry& entry) noexcept;
   void keep(const SubmitEntry& entry, wire::Kept& kept);
   wire::Kept take_kept(const SubmitEntry& entry);
+  wire::Kept take_kept_locked(const SubmitEntry& entry);
   void retry_or_lose(SubmitEntry& entry, std::uint32_t word) noexcept;
-  void lose_abandoned(SubmitEntry& entry) noexcept;
+  void look_for_damage(const SubmitEntry& entry) noexcept;
   template <class Visit>
   void for_each_entry(const Visit& visit) const;
 

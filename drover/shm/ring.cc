@@ -9,7 +9,7 @@ RingConsumer::Next RingConsumer::parse(Record& record) noexcept {
   for (;;) {
     const std::size_t position = next_ & (capacity_ - 1);
     const std::uint64_t left = head_ - next_;
-    if (left > capacity_ || left < sizeof(RecordHeader) || left % 8 != 0) return Next::kCorrupt;
+    if (left > capacity_ || left < sizeof(RecordHeader) || left % 8 != 0 || position % 8 != 0) return Next::kCorrupt;
     const std::byte* const start = data_ + position;
     std::memcpy(&record.header, start, sizeof record.header);
     record.spill_offset = record.spill_length = 0;

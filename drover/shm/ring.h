@@ -49,7 +49,7 @@ class RingProducer {
       : header_(header),
         data_(data),
         capacity_(capacity),
-        head_(header->head.load(std::memory_order_acquire)),
+        head_(align8(header->head.load(std::memory_order_acquire))),  // what a broken predecessor left is anything
         tail_(header->tail.load(std::memory_order_acquire)) {}
 
   /// Whether a record of `size` bytes of variable length may stand in the ring. A larger one has to be spilled, so that

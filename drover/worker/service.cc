@@ -18,8 +18,9 @@ namespace {
 constexpr Service::Key kWake = 0;
 constexpr Service::Key kInterrupt = 1;
 constexpr auto kLingering = std::chrono::seconds(1);
-constexpr int kGuardianStarts = 4;  // one that keeps dying is somebody's wish
-constexpr auto kGuardianRetry = std::chrono::milliseconds(500);
+constexpr int kGuardianStarts = 4;                               // one that keeps dying is somebody's wish
+constexpr auto kGuardianRetry = std::chrono::milliseconds(500);  // doubled each time
+constexpr int kGuardianTries = 8;                                // a minute of shortage
 
 /// Nothing that goes wrong with one child may end this thread, on which all others depend.
 void run_guarded(const Service::Callback& callback) noexcept {
@@ -146,18 +147,24 @@ void Service::unguard_group(int leader) noexcept {
 }
 
 void Service::start_guardian() {
-  if (guardian_starts_ == kGuardianStarts) return;
-  ++guardian_starts_;
+  if (guardian_starts_ == kGuardianStarts || guardian_failures_ == kGuardianTries) return;
+  std::string problem = "it cannot be started";
   try {
     if (guardian_) guardian_->ensure_running();
     if (!guardian_) guardian_ = os::Guardian::shared();
     for (const int leader : guarded_groups_) guardian_->watch_group(leader);
     guardian_pidfd_ = guardian_->pidfd();
-    if (guardian_pidfd_.valid()) guardian_key_ = watch(guardian_pidfd_, [this] { on_guardian_end(); });
+    if (guardian_pidfd_.valid()) {
+      guardian_key_ = watch(guardian_pidfd_, [this] { on_guardian_end(); });
+      ++guardian_starts_;
+      guardian_failures_ = 0;
+      return;
+    }
   } catch (const std::system_error& error) {  // out of descriptors or memory for the moment
-    log(LogLevel::kWarning, std::string("the guardian is not watched, and is looked after later: ") + error.what());
-    at(std::chrono::steady_clock::now() + kGuardianRetry, [this] { start_guardian(); });
+    problem = error.what();
   }
+  log(LogLevel::kWarning, "the guardian is not watched, and is looked after later: " + problem);
+  at(std::chrono::steady_clock::now() + kGuardianRetry * (1 << guardian_failures_++), [this] { start_guardian(); });
 }
 
 void Service::on_guardian_end() {

@@ -115,6 +115,7 @@ class Service {
   os::Fd guardian_pidfd_;
   Key guardian_key_ = 0;
   int guardian_starts_ = 0;
+  int guardian_failures_ = 0;  ///< to start or to watch it, in a row
   os::OomLedger oom_ledger_;
   std::thread thread_;  // last: it uses all of the above
 };
