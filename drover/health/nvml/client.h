@@ -46,7 +46,6 @@ class Client {
     std::vector<std::string> stuck;  ///< calls that have not come back, also of earlier rounds: nobody waits for those
   };
 
-  void receive_until(Clock::time_point end);
   void take(const helper::MessageReader::Message& message);
   DriverSample assemble() const;
   GpuSample without_answer(std::size_t index) const;
