@@ -116,12 +116,14 @@ struct JudgedXid {
   }
 };
 
-/// One that has come `count` times of late: what the driver calls settled is so when it came once. `gpu` is null when
-/// the driver does not list it.
+/// One that has come `count` times of late. What the driver answers now settles it: the recovery action however often
+/// it changed, a row's remapping only when it came once, as memory that fails again and again is worn. `gpu` is null
+/// when the driver does not list it.
 JudgedXid judge_xid(std::uint64_t number, int count, const GpuSample* gpu) {
   const Xid* const known = find_xid(number);
   if (known == nullptr) return {.unknown = true};
-  if (known->state && count == 1 && gpu != nullptr && (*gpu)[*known->state].ok()) return {.settled = true};
+  const bool settles = known->state && (count == 1 || *known->state == Metric::kRecoveryAction);
+  if (settles && gpu != nullptr && (*gpu)[*known->state].ok()) return {.settled = true};
   return {.severity = known->severity};
 }
 

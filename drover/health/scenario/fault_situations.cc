@@ -81,6 +81,12 @@ expect none
 gpu 0 power=62 log=48@36000
 proc 100 name=bash
 )"},
+    {"fault-none-recovered-twice", R"(
+title The recovery action changed twice within the hour, and by now the driver asks for none
+window 10
+expect none
+gpu 0 power=62 recovery=0 log=154@2000,154@1700
+)"},
     {"fault-none-logged-application", R"(
 title An application's page fault of a minute ago, and one of yesterday
 window 0
