@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,8 @@ struct ProcessDetail {
   int tracer = 0;
   int inner_pid = 0;  ///< in the innermost pid namespace, when that is another one
   std::optional<std::uint64_t> io_bytes;
-  std::vector<ThreadSample> threads;  ///< at most kMostThreads; empty also when they were not to be looked at
+  ThreadSample first = {};            ///< its first thread, which is looked at in any case
+  std::vector<ThreadSample> threads;  ///< at most kMostThreads; empty: they were not, or could not be, looked at
   std::optional<bool> listens;        ///< on a TCP port
 };
 
@@ -103,8 +105,8 @@ struct HostSample {
   std::vector<ProcessBrief> processes;           ///< ascending by pid
   std::map<int, ProcessDetail> details;
   int unreadable_processes = 0;
-  int without_descriptor = 0;  ///< processes of which more was to be read, when no descriptor was left
-  int stuck_left_out = 0;      ///< processes in state D that were too many to be described
+  std::set<int> without_descriptor;  ///< processes of which more was to be read, when no descriptor was left
+  int stuck_left_out = 0;            ///< processes in state D that were too many to be described
 };
 
 struct Sample {

@@ -21,6 +21,7 @@ constexpr double kPlayedSteps = 60;    // looks over the window of a situation
 constexpr double kSeriesSpacing = 60;  // seconds
 constexpr std::size_t kFewThreads = 512;
 constexpr int kThreadsEvery = 5;       // looks
+constexpr double kSeldom = 10;         // seconds between looks: then their cost does not matter
 constexpr std::size_t kMostBusy = 30;  // a screen's worth
 
 std::unique_ptr<Source> source_of(const InspectOptions& options) {
@@ -174,14 +175,15 @@ void Watch::save() {
 }
 
 /// Ranks of a training have hundreds of threads each, and to look at a thread costs as much as at a process: where
-/// there are many, it is done in every fifth look. What matters there, matters after a minute.
+/// there are many, it is done in every fifth look. What matters there, matters after a minute. The first thread of each
+/// process is seen in every look.
 bool Watch::looks_at_threads() {
   std::size_t threads = 0;
   for (const auto& [pid, detail] : before_->host.details) {
     const ProcessBrief* const brief = find_process(before_->host, pid);
     if (brief != nullptr) threads += static_cast<std::size_t>(std::max(brief->threads, 1));
   }
-  return threads <= kFewThreads || count_ % kThreadsEvery == 0;
+  return threads <= kFewThreads || options_.interval_s >= kSeldom || count_ % kThreadsEvery == 0;
 }
 
 HolderScan Watch::holders(Sample& sample) {

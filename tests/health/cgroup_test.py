@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -100,9 +101,9 @@ class Cgroups(unittest.TestCase):
         (group / "cpuset.cpus").write_text(str(first))
         self.assertEqual(self.inside(group)["cpu"]["allowed"], 1)
 
-    def paused(self, group, freeze, frozen, statement):
+    def paused(self, group, freeze, frozen, statement, before="pass"):
         """A process of the group that was frozen in the statement."""
-        script = f"import os, signal, threading, time; print(flush=True); {statement}"
+        script = f"import os, signal, threading, time; {before}; print(flush=True); {statement}"
         process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
@@ -115,13 +116,17 @@ class Cgroups(unittest.TestCase):
         driver.wait_for(lambda: frozen in (group / ("cgroup.events" if file == "cgroup.freeze" else file)).read_text().split("\n"))
         return process
 
-    def findings_about(self, pid):
+    @contextlib.contextmanager
+    def driver_that_lists(self, pid):
         with tempfile.TemporaryDirectory(prefix="cgroup-") as folder:
             situation = pathlib.Path(folder) / "situation"
             situation.write_text(f"gpu 0 power=62\non 0 {pid} vram=30\n")
-            environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "DROVER_FAKE_NVML": str(situation)}
+            yield {"LD_LIBRARY_PATH": FAKE, "DROVER_FAKE_NVML": str(situation)}
+
+    def findings_about(self, pid):
+        with self.driver_that_lists(pid) as environment:
             result = driver.run("inspect", "--json", "--window", "1.2s", "--interval", "0.2s", "--set", "grace=0s", "--set", "r2.state=1s",
-                                "--set", "r2.kill=1s", env=environment)
+                                "--set", "r2.kill=1s", env={**os.environ, **environment})
         self.assertEqual(result.stderr, "")
         return [finding for finding in json.loads(result.stdout)["findings"] if finding["pid"] == pid]
 
@@ -151,6 +156,21 @@ class Cgroups(unittest.TestCase):
         self.assertIn("SIGKILL has been pending", findings[0]["because"][0])
         (group / "freezer.state").write_text("THAWED")  # as it advises
         self.assertEqual(process.wait(driver.LIMIT), -signal.SIGKILL)
+
+    def test_of_many_threads_is_paused_in_each_look_of_a_watch(self):
+        threads = "s = threading.stack_size(65536); f = threading.Event().wait; " \
+                  "[threading.Thread(target=f, daemon=True).start() for i in range(600)]"
+        group = self.group("freezer", "freezer.state")
+        process = self.paused(group, ("freezer.state", "FROZEN", "THAWED"), "FROZEN", "time.sleep(1000)", threads)
+        process.send_signal(signal.SIGKILL)
+        with self.driver_that_lists(process.pid) as environment:
+            with driver.Session(100, "inspect", "--watch", "--interval", "0.2s", "--set", "r2.state=0.1s", "--set", "r2.kill=0.1s",
+                                environment=environment) as session:
+                session.read_until(lambda output: any(int(n) > 12 for n in re.findall(rb", (\d+) looks", output)))
+                session.type(b"q")
+                self.assertEqual(session.finish(), 0)
+            self.assertIn(b"KILLED WHILE PAUSED", session.output)
+            self.assertNotIn(b"STUCK IN KERNEL", session.output)
 
 
 if __name__ == "__main__":

@@ -113,6 +113,7 @@ void Machine::write_process(const World& world, const Thing& process) {
   write(folder + "/cgroup", "0::" + detail.cgroup + "\n");
   if (detail.io_bytes) write(folder + "/io", "rchar: " + std::to_string(*detail.io_bytes) + "\nwchar: 0\nsyscr: 1\n");
   write_threads(folder + "/task", brief, detail.threads);
+  write(folder + "/wchan", detail.first.waits_in.empty() ? "0" : detail.first.waits_in);
   const std::string inode = std::to_string(70'000 + process.id);
   write(folder + "/net/tcp",
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +

@@ -130,16 +130,27 @@ TEST(Processes, ManyAreDescribedWithFewDescriptors) {
     return sample;
   };
   const HostSample sample = look(24);
-  EXPECT_EQ(sample.without_descriptor, 0);
+  EXPECT_TRUE(sample.without_descriptor.empty());
   ASSERT_EQ(sample.details.size(), 100U);
   for (const auto& [pid, detail] : sample.details) EXPECT_EQ(detail.environment.count("RANK"), 1U) << pid;
-  EXPECT_GT(look(4).without_descriptor, 0) << "and when there are none, that is said";
+  EXPECT_FALSE(look(4).without_descriptor.empty()) << "and when there are none, that is said";
+}
+
+TEST(Processes, OneWithoutADescriptorIsCountedOnceHoweverOftenItIsAskedFor) {
+  Machine machine;
+  write_stat(machine, 1000, 'S', 1);
+  ProcessProbe probe(machine.root());
+  HostSample sample;
+  probe.list(sample);
+  const FewDescriptors none(0);
+  for (int times = 0; times < 3; ++times) probe.describe(sample, {1000}, true);
+  EXPECT_EQ(sample.without_descriptor, std::set<int>{1000});
 }
 
 TEST(Processes, WithoutADescriptorAreUnknownAndNotAbsent) {
   const auto source = scenario_source(Scenario::parse("s", "gpu 0\nproc 70\n"));
   Sample sample = source->sample({}, true);
-  sample.host.without_descriptor = 3;
+  sample.host.without_descriptor = {70, 71, 72};
   sample.host.stuck_left_out = 5;
   const Thresholds limits;
   Tracker tracker(limits);

@@ -125,6 +125,39 @@ TEST(Watch, JudgesSituationsAsAWindowDoes) {
   }
 }
 
+/// Of many threads, which are not looked at in each look.
+TEST(Watch, APausedProcessIsPausedInEachLook) {
+  for (const auto& [state, verdict] :
+       {std::pair{"D wchan=__refrigerator", ""}, std::pair{"S wchan=do_freezer_trap", ""},
+        std::pair{"D kill=1 wchan=__refrigerator", "KILLED WHILE PAUSED"}}) {
+    Watch watch = watch_of(
+        std::string("gpu 0\nproc 4000 threads=600 cmd=\"python train.py\" state=") + state + "\non 0 4000 vram=30\n",
+        1);
+    for (int look = 0; look < 12; ++look) {
+      const Report report = watch.look();
+      const Finding* const stuck = find(report, Rule::kR2);
+      EXPECT_EQ(stuck == nullptr ? "" : stuck->verdict, verdict) << state << " in look " << look;
+    }
+  }
+}
+
+/// As what sleeps for a time: it is blocked in no look.
+TEST(Watch, OfManyThreadsTheFirstOneIsSeenInEachLook) {
+  for (const auto& [place, found] : {std::pair{"hrtimer_nanosleep", false}, std::pair{"futex_wait_queue", true}}) {
+    Watch watch = watch_of(std::string(R"(
+gpu 0 power=64
+proc 100 name=torchrun cmd="torchrun fit.py"
+proc 4000 ppid=100 cmd="python fit.py" threads=600 env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1" wchan=)") +
+                               place + "\non 0 4000 vram=12\n",
+                           300);
+    watch.look();
+    for (int look = 1; look < 12; ++look) {
+      const Report report = watch.look();
+      EXPECT_EQ(find(report, Rule::kR7) != nullptr, found) << place << " in look " << look;
+    }
+  }
+}
+
 TEST(Watch, OptionsThatMeanNothingAreRefused) {
   EXPECT_THROW(Watch({.window = drover::Duration(5)}), drover::InvalidArgument);
   EXPECT_THROW(Watch({.interval = drover::Duration(0.001)}), drover::InvalidArgument);

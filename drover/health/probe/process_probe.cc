@@ -36,6 +36,12 @@ std::optional<bool> listens(const os::HostFolder& folder) {
   return false;
 }
 
+/// The kernel function that a thread waits in; empty: it runs, or that may not be seen.
+std::string read_place(const os::HostFolder& folder, const std::string& file, std::string& text) {
+  if (folder.read_record(file.c_str(), text) != os::Access::kOk || text == "0") return {};
+  return text.substr(0, text.find('\n'));
+}
+
 std::vector<ThreadSample> read_threads(const os::HostFolder& folder) {
   std::vector<ThreadSample> threads;
   const os::HostFolder tasks(folder, "task");
@@ -47,9 +53,7 @@ std::vector<ThreadSample> read_threads(const os::HostFolder& folder) {
     if (tasks.read_record((name + "/stat").c_str(), text) != os::Access::kOk || !parse_stat(text, brief)) continue;
     ThreadSample thread{tid, brief.state, {}};
     const bool place = brief.state == 'D' || threads.size() < kThreadsWithPlace;
-    if (place && tasks.read_record((name + "/wchan").c_str(), text) == os::Access::kOk && text != "0") {
-      thread.waits_in = text.substr(0, text.find('\n'));
-    }
+    if (place) thread.waits_in = read_place(tasks, name + "/wchan", text);
     threads.push_back(std::move(thread));
   }
   return threads;
@@ -101,7 +105,7 @@ void ProcessProbe::list(HostSample& sample) {
     const os::Access access = read_stat(pid, has ? &kept->second : nullptr);
     if (has) ++kept;
     if (access == os::Access::kDenied) ++sample.unreadable_processes;
-    if (access == os::Access::kNoDescriptor) ++sample.without_descriptor;
+    if (access == os::Access::kNoDescriptor) sample.without_descriptor.insert(pid);
     if (access != os::Access::kOk || !parse_stat(text_, brief) || brief.pid != pid) continue;
     sample.processes.push_back(std::move(brief));
   }
@@ -133,11 +137,12 @@ void ProcessProbe::describe(HostSample& sample, const std::set<int>& pids, bool 
       auto folder = std::make_shared<const os::HostFolder>(proc_, std::to_string(*at).c_str());
       ProcessBrief again;
       const os::Access access = folder->read_record("stat", text_);
-      if (access == os::Access::kNoDescriptor) ++sample.without_descriptor;
+      if (access == os::Access::kNoDescriptor) sample.without_descriptor.insert(*at);
       if (access != os::Access::kOk || !parse_stat(text_, again)) continue;
       if (again.start_ticks != brief->start_ticks) continue;  // another process has this number now
       ProcessDetail& detail = sample.details[*at];
-      if (!read_state(detail, *folder, threads)) ++sample.without_descriptor;
+      detail.first = {*at, again.state, read_place(*folder, "wchan", text_)};
+      if (!read_state(detail, *folder, threads)) sample.without_descriptor.insert(*at);
       all.push_back(look_up(*brief, std::move(folder), detail));
     }
     if (read_programs(all, patience)) patience = ProgramReader::kMoment;  // it was waited for once

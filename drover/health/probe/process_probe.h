@@ -31,7 +31,7 @@ class ProcessProbe {
 
   /// Fills in `details` of these, as far as they are in `processes`; each is read through one open folder, and dropped
   /// when its start time shows that the number was used again. `threads`: looks at each thread too. Few folders are
-  /// open at one time; those for which no descriptor is left are counted in `without_descriptor`.
+  /// open at one time; those for which no descriptor is left are named in `without_descriptor`.
   void describe(HostSample& sample, const std::set<int>& pids, bool threads);
 
   /// Who has device files of GPUs open, among all processes. Dear: it reads every descriptor's link.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "drover/health/rules/kernel_place.h"
 #include "drover/health/rules/rules.h"
 
 namespace drover::inline v1::health {
@@ -23,16 +22,12 @@ bool draws_only(const Subject& subject) {
                      [](const Subject::On& on) { return on.gpu->vendor == "nvidia" && on.row->uses == kUsesGraphics; });
 }
 
-bool is_paused(const ProcessDetail* detail) {
-  if (detail == nullptr || detail->threads.empty()) return false;
-  const ThreadSample& first = detail->threads.front();
-  return is_frozen(first.state, first.waits_in);
-}
+bool is_paused(const Subject& subject) { return subject.track != nullptr && subject.track->frozen; }
 
 Kind kind_of(const Scene& scene, const Subject& subject) {
   const Kind kind = health::kind_of(scene.last.host, *subject.brief, subject.detail);
   if (draws_only(subject) && !subject.job.ranked()) return Kind::kSystem;
-  return kind != Kind::kSystem && is_paused(subject.detail) ? Kind::kStopped : kind;
+  return kind != Kind::kSystem && is_paused(subject) ? Kind::kStopped : kind;
 }
 
 }  // namespace
@@ -147,7 +142,7 @@ void grade(const Scene& scene, Finding& finding, double held_s, double enough_s,
 
 void advise_continuing(Finding& finding, const Subject& subject) {
   finding.action.push_back(
-      is_paused(subject.detail)
+      is_paused(subject)
           ? "it is paused by the freezer of its cgroup: thaw that (docker unpause, systemctl thaw), and it goes on"
           : "it is stopped: kill -CONT " + std::to_string(subject.pid) + " lets it go on");
 }

@@ -55,8 +55,16 @@ bool waits_in_storage(std::string_view function) {
        "f2fs_", "bch2_", "zio_", "zil_", "zfs_", "txg_", "dmu_", "cv_wait_common", "gfs2_", "ocfs2_", "dlm_",
        // Blocks, pages, and the writing back.
        "io_schedule", "bit_wait_io", "folio_wait", "folio_lock", "wait_on_page", "lock_page", "wait_on_buffer", "blk",
-       "submit_bio", "rq_qos", "wbt_wait", "balance_dirty_pages", "wb_wait", "sync_inodes", "nvme_", "scsi_", "md_",
-       "raid5_"});
+       "submit_bio", "rq_qos", "wbt_wait", "balance_dirty_pages", "wb_wait", "sync_inodes", "inode_wait_for_writeback",
+       "inode_sleep_on_writeback", "wait_on_inode", "wait_sb_inodes", "writeback_", "filemap_fdatawait", "iomap_",
+       "nvme_", "scsi_", "md_", "raid5_"});
+  return starts_with_any(without_underscores(function), kStarts);
+}
+
+bool waits_for_memory(std::string_view function) {
+  static constexpr auto kStarts = std::to_array<std::string_view>(
+      {"mem_cgroup_", "memcg_", "try_charge", "try_to_free", "do_try_to_free", "reclaim_throttle",
+       "throttle_direct_reclaim", "shrink_", "congestion_wait", "wait_iff_congested", "out_of_memory", "oom_"});
   return starts_with_any(without_underscores(function), kStarts);
 }
 

@@ -13,6 +13,9 @@ bool waits_in_driver(std::string_view function);
 /// A disk, a file system or its server, or the writing back of what was written.
 bool waits_in_storage(std::string_view function);
 
+/// Memory: the limits of its cgroup, or a machine that is short of it.
+bool waits_for_memory(std::string_view function);
+
 /// The freezer of cgroups: somebody paused the process, as `docker pause` does. `state`: of the thread.
 bool is_frozen(char state, std::string_view function);
 

@@ -212,7 +212,7 @@ void judge_hidden(const Scene& scene, const Subject& subject, std::vector<Findin
 
 /// Processes that seem to be absent, or to do nothing, as nothing could be opened.
 void judge_unseen(const Scene& scene, std::vector<Finding>& findings) {
-  const int unseen = scene.last.host.without_descriptor;
+  const auto unseen = static_cast<int>(scene.last.host.without_descriptor.size());
   if (unseen == 0) return;
   Finding finding;
   finding.rule = Rule::kG0;

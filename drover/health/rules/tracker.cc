@@ -26,19 +26,26 @@ bool contains(const std::vector<int>& numbers, int number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
-/// Where its first thread waits; empty: not told, or threads were not looked at.
-std::string_view place_of_first(const ProcessBrief& brief, const ProcessDetail& detail) {
-  const auto at = std::find_if(detail.threads.begin(), detail.threads.end(),
-                               [&](const ThreadSample& thread) { return thread.tid == brief.pid; });
-  return at == detail.threads.end() ? std::string_view() : std::string_view(at->waits_in);
+/// It waits for others with all threads. One whose first thread sleeps for a time, or reads a terminal, as debuggers
+/// do, was made to. Not known where its threads were not seen.
+Holds asleep(const ProcessBrief& brief, const ProcessDetail& detail) {
+  if (brief.state != 'S' || rests_on_purpose(brief.state, detail.first.waits_in)) return Holds::kNo;
+  if (detail.threads.empty()) return Holds::kUnknown;
+  const bool all = std::all_of(detail.threads.begin(), detail.threads.end(),
+                               [](const ThreadSample& thread) { return thread.state == 'S'; });
+  return all ? Holds::kYes : Holds::kNo;
 }
 
-/// It waits for others with all threads. One whose first thread sleeps for a time, or reads a terminal, as debuggers
-/// do, was made to.
-bool asleep(const ProcessBrief& brief, const ProcessDetail& detail) {
-  if (brief.state != 'S' || rests_on_purpose(brief.state, place_of_first(brief, detail))) return false;
-  return std::all_of(detail.threads.begin(), detail.threads.end(),
-                     [](const ThreadSample& thread) { return thread.state == 'S'; });
+/// A freezer holds all threads: the first one tells, as long as it lives. `before`: what the last look said.
+bool frozen_now(const ProcessDetail& detail, bool before) {
+  const ThreadSample* thread = &detail.first;
+  if (thread->state == 'Z') {
+    const auto living = std::find_if(detail.threads.begin(), detail.threads.end(),
+                                     [](const ThreadSample& one) { return one.state != 'Z'; });
+    if (living == detail.threads.end()) return before && detail.threads.empty();
+    thread = &*living;
+  }
+  return is_frozen(thread->state, thread->waits_in);
 }
 
 }  // namespace
@@ -88,16 +95,20 @@ void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const
   };
   add(track.killed, detail.kill_pending);
   add(track.defunct, brief.state == 'Z');
-  // Where the threads were not looked at, the state of the first one is known all the same.
-  if (!detail.threads.empty()) {
-    add_stuck(track, sample.at, detail.threads);
-  } else if (brief.state == 'D' && (!track.stuck.holds() || contains(track.stuck_threads, brief.pid))) {
-    add_stuck(track, sample.at, {{brief.pid, 'D', track.stuck_in}});  // another thread that is stuck may be so still
-  } else if (brief.state != 'D' && contains(track.stuck_threads, brief.pid)) {
-    std::erase(track.stuck_threads, brief.pid);
-    if (track.stuck_threads.empty()) add_stuck(track, sample.at, {{brief.pid, brief.state, {}}});
-  }
+  track.frozen = frozen_now(detail, track.frozen);
+  add_threads(track, sample.at, detail);
   track.seen = sample.at;
+}
+
+/// Where the threads were not looked at, the first one was all the same; another one that is stuck may be so still.
+void Tracker::add_threads(ProcessTrack& track, double at, const ProcessDetail& detail) {
+  const ThreadSample& first = detail.first;
+  if (!detail.threads.empty()) return add_stuck(track, at, detail.threads);
+  const bool is_it = contains(track.stuck_threads, first.tid);
+  if (first.state == 'D' && (is_it || !track.stuck.holds())) return add_stuck(track, at, {first});
+  if (first.state == 'D' || !is_it) return;
+  std::erase(track.stuck_threads, first.tid);
+  if (track.stuck_threads.empty()) add_stuck(track, at, {first});
 }
 
 /// What it did since it was last seen: CPU time, with all descendants when it was seen in the last look, else its own;
@@ -121,10 +132,10 @@ void Tracker::add_work(ProcessTrack& track, double at, const ProcessBrief& brief
   const double tick = 1 / os::clock_ticks() / seconds;  // the clock's grain must not make a sleeper busy
   const bool silent = track.io_rate <= limits_[kR7Io];
   const bool calm = track.cpu_share <= limits_[kR8Cpu] + tick && track.io_rate <= limits_[kR8Io];
-  const bool blocked = track.cpu_share <= limits_[kR7Cpu] + tick && silent && asleep(brief, detail);
+  const bool still = track.cpu_share <= limits_[kR7Cpu] + tick && silent;
   const int clear = static_cast<int>(limits_[kClear]);
   track.calm.add(from, at, calm ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
-  track.blocked.add(from, at, blocked ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
+  track.blocked.add(from, at, still ? asleep(brief, detail) : Holds::kNo, limits_[kGap], clear);
   const bool polls = track.io_known && silent && std::abs(track.cpu_share - 1) <= kNearly + tick;
   track.polls.add(from, at, polls ? Holds::kYes : Holds::kNo, limits_[kGap], clear);
 }
@@ -147,6 +158,7 @@ void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<Thread
   if (!track.stuck.holds()) track.stuck_in.clear();
   track.in_driver = waits_in_driver(track.stuck_in);
   track.in_storage = !track.in_driver && waits_in_storage(track.stuck_in);
+  track.for_memory = !track.in_driver && waits_for_memory(track.stuck_in);
   track.stuck_threads = std::move(stuck);
 }
 

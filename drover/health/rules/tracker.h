@@ -28,7 +28,8 @@ struct ProcessTrack {
   Streak polls;    ///< they use just one core, and nothing is read or written
   std::vector<int> stuck_threads;
   std::string stuck_in;  ///< the kernel function; empty: not to be told
-  bool in_storage = false, in_driver = false;
+  bool in_storage = false, for_memory = false, in_driver = false;
+  bool frozen = false;  ///< by the freezer of its cgroup
   bool io_known = false;
   bool measured = false;                  ///< cpu_share is of the last interval
   double cpu_share = 0, cpu_seconds = 0;  ///< of one core over the last interval; and in all, with descendants
@@ -95,6 +96,7 @@ class Tracker {
   void add_cpu(const Sample& sample);
   void add_process(const Sample& sample, const ProcessBrief& brief, const ProcessDetail& detail);
   void add_work(ProcessTrack& track, double at, const ProcessBrief& brief, const ProcessDetail& detail);
+  void add_threads(ProcessTrack& track, double at, const ProcessDetail& detail);
   void add_stuck(ProcessTrack& track, double at, const std::vector<ThreadSample>& threads);
   void add_gpu(const Sample& sample, const GpuSample& gpu, bool container, const std::function<bool(int)>& exists);
   void add_hold(const Sample& sample, const GpuSample& gpu, const GpuTrack& track, const GpuProcessRow& row,

@@ -49,7 +49,7 @@ class ScenarioSource : public Source {
   double time_ = 0;
 };
 
-Sample ScenarioSource::sample(const std::set<int>&, bool) {
+Sample ScenarioSource::sample(const std::set<int>&, bool threads) {
   const World world = scenario_.at(time_);
   Sample sample;
   sample.at = now();
@@ -57,7 +57,8 @@ Sample ScenarioSource::sample(const std::set<int>&, bool) {
   for (const Thing* const process : world.processes()) {
     if (process->number("hidden") != 0) continue;
     sample.host.processes.push_back(brief_of(*process));
-    sample.host.details[process->id] = detail_of(*process);
+    ProcessDetail& detail = sample.host.details[process->id] = detail_of(*process);
+    if (!threads) detail.threads.clear();
     sample.host.cpu.busy += sample.host.processes.back().cpu_ticks;
   }
   sample.driver.state = DriverState::kOk;
@@ -158,13 +159,9 @@ ProcessDetail detail_of(const Thing& process) {
     const auto sum = process.sums.find("io");
     detail.io_bytes = static_cast<std::uint64_t>(5'000'000 + (sum == process.sums.end() ? 0 : sum->second));
   }
-  if (process.text("state", "S") != "Z") {
-    detail.threads = threads_of(process);
-  } else {
-    detail.command.clear();  // a zombie has none
-    detail.environment.clear();
-  }
-  if (detail.memory_locked) {
+  detail.threads = threads_of(process);
+  detail.first = detail.threads.front();
+  if (detail.memory_locked || process.text("state", "S") == "Z") {  // a zombie has none
     detail.command.clear();
     detail.environment.clear();
   }
