@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "drover/base/errors.h"
@@ -75,6 +78,37 @@ TEST(RealProcess, AZombieIsSeenWithItsParent) {
   const Look look(zombie);
   EXPECT_EQ(look.brief->parent, parent.pid());
   EXPECT_EQ(look.detail->command, "");
+}
+
+/// Ends the first thread of this process, and no other.
+void leave_a_thread_behind() {
+  pthread_t thread{};
+  if (pthread_create(
+          &thread, nullptr,
+          [](void*) -> void* {
+            sleep_for_ever();
+            return nullptr;
+          },
+          nullptr) != 0)
+    _exit(1);
+  syscall(SYS_exit, 0);  // pthread_exit would unwind, through frames of the test
+}
+
+TEST(RealProcess, AZombieIsSeenWithItsThreadThatLives) {
+  const Child child(leave_a_thread_behind);
+  EXPECT_TRUE(eventually(std::chrono::seconds(5), [&] { return Look(child.pid()).state() == 'Z'; }));
+  const Look look(child.pid());
+  ASSERT_NE(look.detail, nullptr);
+  EXPECT_EQ(look.brief->threads, 2);
+  EXPECT_EQ(look.detail->first.tid, child.pid());
+  EXPECT_EQ(look.detail->first.state, 'Z');
+  EXPECT_TRUE(std::any_of(look.detail->threads.begin(), look.detail->threads.end(),
+                          [](const ThreadSample& thread) { return thread.state == 'S'; }));
+  EXPECT_EQ(kill(child.pid(), SIGTERM), 0);  // as is advised: it reaches the thread
+  EXPECT_TRUE(eventually(std::chrono::seconds(5), [&] {
+    const Look again(child.pid());
+    return again.state() == 'Z' && again.brief->threads == 1;
+  }));
 }
 
 TEST(RealProcess, AStoppedOneIsSeen) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 
 #include "drover/health/rules/rules.h"
 
@@ -9,8 +11,18 @@ namespace {
 
 using enum Limit;
 
-/// R2's evidence, and what to do.
+/// Its first thread is a zombie, and others of it live.
+bool lives_on(const ProcessBrief& brief) { return brief.state == 'Z' && brief.threads > 1; }
+
+void add_threads_left(const ProcessBrief& brief, Finding& finding) {
+  if (lives_on(brief))
+    finding.because.push_back(count_text(brief.threads - 1, "of its threads still lives", "of its threads still live"));
+}
+
+/// R2's evidence.
 void explain_kernel(const Subject& subject, const ProcessTrack& track, bool killed, Finding& finding) {
+  if (lives_on(*subject.brief)) finding.because.emplace_back("its first thread is a zombie");
+  add_threads_left(*subject.brief, finding);
   if (track.stuck.holds()) {
     finding.because.push_back("thread " + pid_list(track.stuck_threads) + " was uninterruptible in " +
                               (track.stuck.hits == 1 ? "" : "each of ") +
@@ -27,7 +39,12 @@ void explain_kernel(const Subject& subject, const ProcessTrack& track, bool kill
     finding.because.push_back("SIGKILL has been pending for " + duration_text(track.killed.length()) +
                               " or longer, and it still lives");
   }
-  if (!track.stuck.holds() && subject.kind == Kind::kStopped) {  // a stop would not keep SIGKILL from it: a freezer
+}
+
+/// What to do about R2, and its verdict where the GPU's driver has nothing to do with it.
+void advise_kernel(const Subject& subject, const ProcessTrack& track, Finding& finding) {
+  // A stop would not keep SIGKILL from it: a freezer.
+  if (!track.stuck.holds() && (track.frozen || subject.kind == Kind::kStopped)) {
     finding.verdict = "KILLED WHILE PAUSED";
     finding.not_because.emplace_back("a driver that is stuck: the freezer of its cgroup holds the process");
     finding.action.emplace_back("thaw its cgroup (docker unpause, systemctl thaw): the signal ends it then");
@@ -39,12 +56,23 @@ void explain_kernel(const Subject& subject, const ProcessTrack& track, bool kill
     finding.action.emplace_back("look at what it waits for (mount, df, dmesg); the process goes on when that does");
     return;
   }
+  if (track.for_memory) {
+    finding.verdict = "WAITS FOR MEMORY";
+    finding.not_because.emplace_back("the GPU driver: the kernel function belongs to the limits and the use of memory");
+    finding.action.emplace_back(
+        "look who uses the memory (memory.high and memory.max of its cgroup, free, dmesg); the process goes on when "
+        "some is free");
+    return;
+  }
   advise_asking(finding, subject.job);
   const GpuSample* const gpu = subject.gpus.empty() ? nullptr : subject.gpus.front().gpu;
   finding.action.push_back("keep evidence: cat /proc/" + std::to_string(subject.pid) + "/task/*/wchan; " +
                            how_to_read_log(gpu));
-  finding.action.push_back("more signals do nothing: drain the node, read the kernel's log, then reset the GPU (" +
-                           how_to_reset(gpu) + ", as root) or reboot");
+  finding.action.push_back(
+      track.in_driver ? "more signals do nothing: drain the node, read the kernel's log, then reset the GPU (" +
+                            how_to_reset(gpu) + ", as root) or reboot"
+                      : "more signals do nothing: it goes on when what it waits for comes; where that never does, "
+                        "drain the node and reboot it");
 }
 
 /// R2 for one process: `subject` may be on no GPU.
@@ -52,16 +80,17 @@ void judge_kernel(const Scene& scene, const Subject& subject, std::vector<Findin
   const ProcessTrack* const track = subject.track;
   if (track == nullptr || subject.brief == nullptr) return;
   const bool on_gpu = !subject.gpus.empty();
-  const bool killed = track->killed.holds() && subject.brief->state != 'Z';
+  const bool killed = track->killed.holds() && (subject.brief->state != 'Z' || lives_on(*subject.brief));
   const bool stuck = track->stuck.holds();
   if (!killed && !stuck) return;
   if (!on_gpu && !track->in_driver && !killed) return;  // a vfork, a disk: no business of the GPU's
   Finding finding = about(scene, Rule::kR2, subject, "STUCK IN KERNEL");
   explain_kernel(subject, *track, killed, finding);
+  advise_kernel(subject, *track, finding);
   const bool by_kill = killed && (!stuck || track->killed.length() >= scene.limits[kR2Kill]);
   const double enough = scene.limits[by_kill ? kR2Kill : kR2State];
   const double held = by_kill ? track->killed.length() : track->stuck.length();
-  const bool matters = on_gpu && !track->in_storage;
+  const bool matters = on_gpu && !track->in_storage && !track->for_memory;
   const Severity severity = track->in_driver ? Severity::kCritical : matters ? Severity::kWarning : Severity::kInfo;
   const bool two_signs = track->in_driver || (stuck && by_kill);
   // A signal that is pending stays so, and two looks prove it; a thread may be caught in a short wait by chance.
@@ -90,15 +119,63 @@ UnlistedHolders holders_beside(const Scene& scene, const Subject& subject) {
   return all;
 }
 
+/// Names of programs that look after processes of others, which would end or lose them: of containers, schedulers,
+/// sessions and services.
+bool is_supervisor(std::string_view name) {
+  static constexpr auto kStarts = std::to_array<std::string_view>(
+      {"containerd", "conmon", "dockerd", "podman", "runc",    "crun",     "runsc",     "kubelet",
+       "crio",       "slurm",  "pbs_mom", "sge_",   "condor_", "sshd",     "systemd",   "cron",
+       "atd",        "login",  "sudo",    "s6-",    "runsv",   "supervis", "jupyterhub"});
+  return std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return name.starts_with(start); });
+}
+
+/// Of the zombie's own user, and nobody whose work is to look after others: the owner may signal it.
+bool may_be_signalled(const Scene& scene, const ProcessBrief* parent, const Subject& zombie) {
+  if (parent == nullptr || is_supervisor(parent->name)) return false;
+  const ProcessDetail* const detail = find_detail(scene.last.host, parent->pid);
+  return detail != nullptr && detail->uid && zombie.detail != nullptr && detail->uid == zombie.detail->uid;
+}
+
+/// A notebook's or another server, a person's shell, or what has another child that lives.
+bool works_for_others(const Scene& scene, const ProcessBrief& parent) {
+  static constexpr auto kShells = std::to_array<std::string_view>(
+      {"bash", "sh", "dash", "zsh", "fish", "ksh", "tcsh", "csh", "tmux: server", "screen"});
+  const HostSample& host = scene.last.host;
+  const Kind kind = kind_of(host, parent, find_detail(host, parent.pid));
+  if (kind == Kind::kNotebook || kind == Kind::kServer) return true;
+  if (std::find(kShells.begin(), kShells.end(), parent.name) != kShells.end()) return true;
+  return std::any_of(host.processes.begin(), host.processes.end(),
+                     [&](const ProcessBrief& process) { return process.parent == parent.pid && process.state != 'Z'; });
+}
+
 /// A zombie is gone when its parent asks for it.
-void advise_parent(const Scene& scene, int parent, Finding& finding) {
-  const std::string name = name_of(scene.last.host, parent);
-  if (parent <= 1 || is_reaper(scene.last.host, parent, scene.container)) {
+void advise_parent(const Scene& scene, const Subject& zombie, Finding& finding) {
+  const int pid = zombie.brief->parent;
+  const ProcessBrief* const parent = find_process(scene.last.host, pid);
+  const std::string name = name_of(scene.last.host, pid), number = std::to_string(pid);
+  if (pid <= 1 || is_reaper(scene.last.host, pid, scene.container)) {
     finding.action.push_back("leave its parent alone, pid " + name + ": it collects the zombie by itself, at the end");
+  } else if (!may_be_signalled(scene, parent, zombie)) {
+    finding.action.push_back("a zombie cannot be killed, and only its parent, pid " + name +
+                             ", can collect it: ask its owner, and do not end it, as others may depend on it");
+  } else if (works_for_others(scene, *parent)) {
+    finding.action.push_back("a zombie cannot be killed: kill -CHLD " + number + " asks its parent, pid " + name +
+                             ", to collect it, and ends nothing; do not end the parent, which works for others too");
   } else {
-    finding.action.push_back("a zombie cannot be killed: end or signal its parent, pid " + name +
-                             ", with kill -TERM after asking");
+    finding.action.push_back("a zombie cannot be killed: kill -CHLD " + number + " asks its parent, pid " + name +
+                             ", to collect it; if that does not help, end the parent after asking: kill -TERM " +
+                             number);
   }
+}
+
+/// While threads of it live, nobody can collect it; a signal to it reaches them.
+void advise_threads_left(const Subject& zombie, const UnlistedHolders& holders, Finding& finding) {
+  finding.action.push_back(
+      "it goes when its threads end, which its parent cannot hasten: see where they wait, cat /proc/" +
+      std::to_string(zombie.pid) + "/task/*/wchan");
+  std::vector<int> pids = {zombie.pid};
+  pids.insert(pids.end(), holders.pids.begin(), holders.pids.end());
+  advise_ending(finding, 0, pids);
 }
 
 void explain_defunct(const Scene& scene, const Subject& subject, const UnlistedHolders& holders, Finding& finding) {
@@ -106,9 +183,7 @@ void explain_defunct(const Scene& scene, const Subject& subject, const UnlistedH
   finding.because.push_back("its first thread is a zombie, and the driver still " +
                             (bytes ? "counts " + bytes_text(*bytes) + " for it" : "lists it"));
   if (!bytes) finding.not_because.emplace_back("that it holds memory is not known: the driver does not tell how much");
-  const int threads = subject.brief->threads;
-  if (threads > 1)
-    finding.because.push_back(count_text(threads - 1, "of its threads still lives", "of its threads still live"));
+  add_threads_left(*subject.brief, finding);
   if (!holders.pids.empty()) {
     finding.because.push_back("these have the device open, and may hold its memory: " +
                               names_of(scene.last.host, holders.pids));
@@ -130,9 +205,22 @@ void judge_defunct(const Scene& scene, const Subject& subject, std::vector<Findi
         two_signs ? Confidence::kHigh : Confidence::kMedium);
   finding.limits = {scene.limits.text(kR3Hold)};
   advise_asking(finding, subject.job);
-  advise_parent(scene, subject.brief->parent, finding);
-  if (!holders.pids.empty()) advise_ending(finding, 0, holders.pids);
+  if (lives_on(*subject.brief)) {
+    advise_threads_left(subject, holders, finding);
+  } else {
+    advise_parent(scene, subject, finding);
+    if (!holders.pids.empty()) advise_ending(finding, 0, holders.pids);
+  }
   findings.push_back(std::move(finding));
+}
+
+/// Of one whose first thread is a zombie: what keeps a thread of it from its end says more, as soon as it is as sure.
+void judge_zombie(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
+  std::vector<Finding> kernel, defunct;
+  if (lives_on(*subject.brief)) judge_kernel(scene, subject, kernel);
+  judge_defunct(scene, subject, defunct);
+  const bool by_kernel = !kernel.empty() && (defunct.empty() || kernel.front().severity >= defunct.front().severity);
+  for (Finding& finding : by_kernel ? kernel : defunct) findings.push_back(std::move(finding));
 }
 
 /// Nobody is known who may hold it.
@@ -233,7 +321,7 @@ void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vecto
       judge_gone(scene, subject, findings);
       judge_hidden(scene, subject, findings);
     } else if (subject.brief->state == 'Z') {
-      judge_defunct(scene, subject, findings);
+      judge_zombie(scene, subject, findings);
     } else {
       judge_kernel(scene, subject, findings);
     }

@@ -32,6 +32,24 @@ proc 100 name=bash
 proc 4000 ppid=100 cmd="python train.py" state=D io=0
 on 0 4000 vram=30
 )"},
+    {"stuck-behind-zombie", R"(
+title A killed process: its first thread is a zombie, another one never comes back from the driver
+window 120
+expect R2 critical 4000
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 state=Z kill=1 threads=2 tasks=4000:Z,4001:D:uvm_va_space_destroy open=0
+on 0 4000 vram=30
+)"},
+    {"killed-behind-zombie", R"(
+title SIGKILL has been pending for half a minute behind a first thread that is a zombie
+window 30
+expect R2 warning 4000
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 state=Z kill=1 threads=2 tasks=4000:Z,4001:R open=0
+on 0 4000 vram=30
+)"},
     {"kill-pending", R"(
 title SIGKILL was sent half a minute ago, and the process still lives
 window 30
@@ -48,6 +66,42 @@ expect none
 gpu 0 power=70
 proc 100 name=bash
 proc 4000 ppid=100 cmd="python train.py" state=D wchan=rpc_wait_bit_killable
+on 0 4000 vram=30
+)"},
+    {"stuck-none-inode-writeback", R"(
+title A process waits for an inode that a broken disk does not take
+window 120
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=__inode_wait_for_writeback
+on 0 4000 vram=30
+)"},
+    {"stuck-none-memory-high", R"(
+title A job over memory.high of its cgroup, which the kernel slows down
+window 120
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=mem_cgroup_handle_over_high cgroup=/user.slice/run-5.scope
+on 0 4000 vram=30
+)"},
+    {"stuck-none-memory-limit", R"(
+title A job at the memory limit of its cgroup, where nobody is to be killed for it
+window 120
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=mem_cgroup_oom_synchronize
+on 0 4000 vram=30
+)"},
+    {"stuck-none-reclaim", R"(
+title The node is short of memory, and a rank waits until some is free
+window 120
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=reclaim_throttle
 on 0 4000 vram=30
 )"},
     {"stuck-none-vfork", R"(
@@ -115,6 +169,47 @@ proc 4000 ppid=100 state=Z
 proc 4010 ppid=4000 name=pt_data_worker open=0
 proc 4011 ppid=4000 name=pt_data_worker open=0
 on 0 4000 vram=30
+)"},
+    {"defunct-in-container", R"(
+title The first process of a container is a zombie; the engine's own process is its parent
+window 20
+expect R3 warning 4000
+gpu 0 power=70
+proc 90 name=containerd-shim uid=0 cmd="/usr/bin/containerd-shim-runc-v2 -namespace moby -id 0f3c"
+proc 4000 ppid=90 uid=0 state=Z cgroup=/docker/0f3c9d5a7b1e
+on 0 4000 vram=30
+)"},
+    {"defunct-under-slurm", R"(
+title A rank below slurmstepd is a zombie, and a thread of it lives
+window 20
+expect R3 warning 4000
+gpu 0 power=70
+proc 51 ppid=1 name=slurmstepd uid=0 cmd="slurmstepd: [77.0]"
+proc 4000 ppid=51 state=Z threads=2 tasks=4000:Z,4001:S:futex_wait_queue open=0
+on 0 4000 vram=30
+)"},
+    {"defunct-under-notebook-server", R"(
+title A kernel is a zombie; another one of the same JupyterLab works
+window 20
+expect R3 warning 4000
+gpu 0 power=70
+proc 80 name=jupyter-lab cmd="python /opt/bin/jupyter-lab" listen=1
+proc 4000 ppid=80 state=Z
+proc 4001 ppid=80 cmd="python -m ipykernel_launcher -f k2.json" cpu=0.5 state=R
+on 0 4000 vram=30
+on 0 4001 vram=10 sm=40 mem=10
+)"},
+    {"defunct-beside-live-ranks", R"(
+title A rank is a zombie that its launcher has not collected; the other one works
+window 20
+expect R3 warning 4000
+gpu 0 power=70
+gpu 1 power=300 pcie=300
+proc 100 name=torchrun cmd="torchrun train.py"
+proc 4000 ppid=100 state=Z
+proc 4001 ppid=100 cmd="python train.py" state=R cpu=1 io=1e6 env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2"
+on 0 4000 vram=30
+on 1 4001 vram=30 sm=90 mem=40
 )"},
     {"defunct-none-no-memory", R"(
 title A zombie that was never on a GPU
