@@ -104,6 +104,8 @@ struct HostSample {
   std::map<std::string, QuotaUse> quotas;        ///< of the own cgroup and those above it that count, by directory
   std::vector<ProcessBrief> processes;           ///< ascending by pid
   std::map<int, ProcessDetail> details;
+  /// What descendants of processes on GPUs have read and written, of those that are not in `details`; by pid.
+  std::map<int, std::uint64_t> io_of_descendants;
   int unreadable_processes = 0;
   std::set<int> without_descriptor;  ///< processes of which more was to be read, when no descriptor was left
   int stuck_left_out = 0;            ///< processes in state D that were too many to be described

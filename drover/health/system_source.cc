@@ -27,8 +27,27 @@ constexpr std::size_t kMostSuspects = 256;
 constexpr int kAncestors = 8;
 /// Of a launcher, its ranks that are on no GPU (yet), but not more processes than so many.
 constexpr std::size_t kMostRanks = 256;
+/// Of processes on GPUs what they started, which may work for them: not more of each than so many, and in all.
+constexpr std::size_t kMostBelow = 64, kMostBelowAll = 512;
 constexpr double kTopologyEvery = 60;  // seconds
 constexpr double kAskAgain = 5;        // seconds
+
+std::multimap<int, int> children_of(const HostSample& host) {
+  std::multimap<int, int> children;
+  for (const ProcessBrief& process : host.processes) children.emplace(process.parent, process.pid);
+  return children;
+}
+
+/// The descendants of these, the nearest first, down to `leaves`, until there are `most`.
+void add_below(const std::multimap<int, int>& children, std::vector<int> parents, const std::set<int>& leaves,
+               std::size_t most, std::set<int>& found) {
+  for (std::size_t next = 0; next < parents.size() && found.size() < most; ++next) {
+    const auto [first, last] = children.equal_range(parents[next]);
+    for (auto child = first; child != last && found.size() < most; ++child) {
+      if (leaves.count(child->second) == 0 && found.insert(child->second).second) parents.push_back(child->second);
+    }
+  }
+}
 
 class SystemSource : public Source {
  public:
@@ -75,7 +94,9 @@ class SystemSource : public Source {
   std::vector<GpuSample> finish_others(std::optional<int> hangs);
   std::optional<int> stuck_helper(const HostSample& host, const helper::Role& role);
   static std::set<int> whom_to_describe(Sample& sample, const std::set<int>& watched);
+  static std::set<int> on_gpus(const Sample& sample);
   static std::set<int> below_launchers(const Sample& sample);
+  static std::set<int> below_gpus(const Sample& sample);
 
   const SystemSourceOptions options_;
   ProcessProbe processes_;
@@ -106,6 +127,7 @@ Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
   add_other_gpus(sample, std::move(others));
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
   describe_missing(sample, below_launchers(sample), threads);
+  processes_.read_io(sample.host, below_gpus(sample));
   return sample;
 }
 
@@ -250,26 +272,39 @@ std::set<int> SystemSource::whom_to_describe(Sample& sample, const std::set<int>
   return pids;
 }
 
+std::set<int> SystemSource::on_gpus(const Sample& sample) {
+  std::set<int> pids;
+  for (const GpuSample& gpu : sample.driver.gpus) {
+    for (const GpuProcessRow& row : gpu.rows) pids.insert(row.pid);
+  }
+  return pids;
+}
+
 /// What launchers of processes on GPUs started, wrappers too, down to who is on a GPU: whose workers are no ranks.
 std::set<int> SystemSource::below_launchers(const Sample& sample) {
-  std::set<int> on_gpus, found;
-  for (const GpuSample& gpu : sample.driver.gpus) {
-    for (const GpuProcessRow& row : gpu.rows) on_gpus.insert(row.pid);
-  }
-  std::vector<int> parents;
+  const std::set<int> leaves = on_gpus(sample);
+  std::vector<int> launchers;
   for (const auto& [pid, detail] : sample.host.details) {
     const ProcessBrief* const process = find_process(sample.host, pid);
-    if (process != nullptr && on_gpus.count(pid) == 0 && is_launcher(*process, &detail)) parents.push_back(pid);
+    if (process != nullptr && leaves.count(pid) == 0 && is_launcher(*process, &detail)) launchers.push_back(pid);
   }
-  if (parents.empty()) return found;
-  std::multimap<int, int> children;
-  for (const ProcessBrief& process : sample.host.processes) children.emplace(process.parent, process.pid);
-  for (std::size_t next = 0; next < parents.size() && found.size() < kMostRanks; ++next) {  // the nearest come first
-    const auto [first, last] = children.equal_range(parents[next]);
-    for (auto child = first; child != last && found.size() < kMostRanks; ++child) {
-      if (on_gpus.count(child->second) == 0 && found.insert(child->second).second) parents.push_back(child->second);
-    }
+  std::set<int> found;
+  if (!launchers.empty()) add_below(children_of(sample.host), std::move(launchers), leaves, kMostRanks, found);
+  return found;
+}
+
+/// What processes on GPUs started, of which no more is asked than what it reads and writes.
+std::set<int> SystemSource::below_gpus(const Sample& sample) {
+  const std::set<int> roots = on_gpus(sample);
+  std::set<int> found;
+  if (roots.empty()) return found;
+  const std::multimap<int, int> children = children_of(sample.host);
+  for (const int root : roots) {
+    const ProcessBrief* const process = find_process(sample.host, root);
+    if (process == nullptr || process->state == 'R' || found.size() + kMostBelow > kMostBelowAll) continue;
+    add_below(children, {root}, roots, found.size() + kMostBelow, found);
   }
+  std::erase_if(found, [&](int pid) { return find_detail(sample.host, pid) != nullptr; });
   return found;
 }
 

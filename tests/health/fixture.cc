@@ -109,7 +109,9 @@ void Machine::write_process(const World& world, const Thing& process) {
   for (char& c : command) c = c == ' ' ? '\0' : c;
   for (const auto& [name, value] : detail.environment) environment += name + "=" + value + '\0';
   write(folder + "/cmdline", command + (command.empty() ? "" : std::string(1, '\0')));
-  if (detail.environment_known) write(folder + "/environ", environment);
+  const bool titled = process.number("titled") != 0;  // its title has gone over its environment
+  if (detail.environment_known || titled)
+    write(folder + "/environ", titled ? "rank 0: step 7" + std::string(9, '\0') : environment);
   write(folder + "/cgroup", "0::" + detail.cgroup + "\n");
   if (detail.io_bytes) write(folder + "/io", "rchar: " + std::to_string(*detail.io_bytes) + "\nwchar: 0\nsyscr: 1\n");
   write_threads(folder + "/task", brief, detail.threads);

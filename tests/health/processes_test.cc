@@ -84,6 +84,24 @@ TEST_F(Program, ThatEndsKeepsItsCommand) {
   }
 }
 
+TEST_F(Program, ThatWroteATitleOverItsEnvironmentHasNoneThatIsKnown) {
+  EXPECT_TRUE(look().environment_known);
+  for (const std::string& text : {std::string("ner: rank 0 step 7\0\0\0\0", 22), std::string(9, '\0'),
+                                  std::string("rank 0: loss=1\0\0", 16), std::string("=x\0", 3)}) {
+    put("python", std::string("python\0train.py\0", 16), text);
+    ProcessDetail detail;
+    for (int i = 0; i < 16; ++i) detail = look();
+    EXPECT_FALSE(detail.environment_known) << text;
+  }
+  for (const std::string& text :
+       {std::string(), std::string("BASH_FUNC_a%%=() { x; }\0", 24), std::string("_=\0", 3)}) {
+    put("python", std::string("python\0train.py\0", 16), text);
+    ProcessDetail detail;
+    for (int i = 0; i < 16; ++i) detail = look();
+    EXPECT_TRUE(detail.environment_known) << text;
+  }
+}
+
 /// Leaves so many descriptors while it lives.
 class FewDescriptors {
  public:
@@ -111,6 +129,36 @@ void write_stat(Machine& machine, int pid, char state, int threads) {
   brief.name = "python";
   brief.start_ticks = 100;
   machine.write("/proc/" + std::to_string(pid) + "/stat", drover_test::stat_text(brief));
+}
+
+TEST(Processes, WhatSallocListensOnIsNoServiceOfThoseWhoInheritedIt) {
+  Machine machine;
+  machine.write_host(false);
+  const std::string text =
+      "proc 60 name=salloc listen=1\nproc 61 ppid=60 name=bash listen=1\nproc 70 name=serving listen=1\n";
+  machine.write_world(
+      Scenario::parse("s", text + "proc 62 ppid=61 listen=1\nproc 63 ppid=61 listen=1\nproc 71 ppid=70 listen=1")
+          .at(0));
+  const std::string salloc = "socket:[70060]",
+                    line =
+                        "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 ";
+  for (const int pid : {62, 63, 71}) {  // as it is in one and the same network
+    std::string table = "  sl  local_address\n";
+    for (const int owner : {60, 62, 63, 70}) table += line + std::to_string(70'000 + owner) + " 1\n";
+    machine.write("/proc/" + std::to_string(pid) + "/net/tcp", table);
+  }
+  machine.remove("/proc/62/fd/3");
+  machine.link("/proc/62/fd/3", salloc);
+  machine.link("/proc/63/fd/4", salloc);
+  machine.remove("/proc/71/fd/3");
+  machine.link("/proc/71/fd/3", "socket:[70070]");
+  ProcessProbe probe(machine.root());
+  HostSample sample;
+  probe.list(sample);
+  probe.describe(sample, {62, 63, 71}, false);
+  EXPECT_EQ(sample.details.at(62).listens, false);
+  EXPECT_EQ(sample.details.at(63).listens, true) << "and on a port of its own";
+  EXPECT_EQ(sample.details.at(71).listens, true) << "a server's worker gets its requests by what it inherited";
 }
 
 TEST(Processes, ManyAreDescribedWithFewDescriptors) {

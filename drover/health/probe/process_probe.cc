@@ -13,12 +13,29 @@ namespace {
 
 constexpr std::size_t kThreadsWithPlace = 8;  // of which the kernel function is read even when they are not in D
 constexpr std::size_t kMostDescriptors = 65'536;
-constexpr std::size_t kAtOnce = 16;                      // folders that are open at one time, see kDescriptors
+constexpr std::size_t kAtOnce = 16;  // folders that are open at one time, see kDescriptors
+constexpr int kMostAncestors = 16;
 constexpr int kKeepFrom = 3;                             // lists: to keep files open pays from then on
 constexpr unsigned kListensEvery = 8;                    // looks: it means to read the machine's table of connections
 constexpr unsigned kReadAgainEvery = 2 * kListensEvery;  // looks: who calls exec may keep its name
 
-std::optional<bool> listens(const os::HostFolder& folder) {
+/// Of which of these sockets, in ascending order, it has a descriptor; nullopt when that may not be seen.
+std::optional<std::vector<std::uint64_t>> open_sockets(const os::HostFolder& folder,
+                                                       const std::vector<std::uint64_t>& inodes) {
+  const os::HostFolder descriptors(folder, "fd");
+  const auto names = descriptors.names(kMostDescriptors);
+  if (!names) return std::nullopt;
+  std::vector<std::uint64_t> open;
+  for (const std::string& name : *names) {
+    const auto inode = socket_inode(descriptors.link(name.c_str()).value_or("-"));
+    if (inode && std::binary_search(inodes.begin(), inodes.end(), *inode)) open.push_back(*inode);
+  }
+  return open;
+}
+
+/// Whether it listens on a port. What `salloc` listens on, the ancestor of that name if there is one, is no service of
+/// who inherited it.
+std::optional<bool> listens(const os::HostFolder& folder, const std::optional<os::HostFolder>& salloc) {
   const auto tcp = folder.text("net/tcp", 1U << 20U), tcp6 = folder.text("net/tcp6", 1U << 20U);
   if (!tcp && !tcp6) return std::nullopt;
   std::vector<std::uint64_t> inodes = parse_listening(tcp.value_or(std::string()));
@@ -26,14 +43,24 @@ std::optional<bool> listens(const os::HostFolder& folder) {
   inodes.insert(inodes.end(), more.begin(), more.end());
   if (inodes.empty()) return false;
   std::sort(inodes.begin(), inodes.end());
-  const os::HostFolder descriptors(folder, "fd");
-  const auto names = descriptors.names(kMostDescriptors);
-  if (!names) return std::nullopt;
-  for (const std::string& name : *names) {
-    const auto inode = socket_inode(descriptors.link(name.c_str()).value_or("-"));
-    if (inode && std::binary_search(inodes.begin(), inodes.end(), *inode)) return true;
+  if (salloc) {
+    const auto inherited = open_sockets(*salloc, inodes).value_or(std::vector<std::uint64_t>());
+    std::erase_if(inodes, [&](std::uint64_t inode) {
+      return std::find(inherited.begin(), inherited.end(), inode) != inherited.end();
+    });
   }
-  return false;
+  const auto open = open_sockets(folder, inodes);
+  return open ? std::optional(!open->empty()) : std::nullopt;
+}
+
+/// The salloc that a process belongs to; 0: none.
+int salloc_of(const HostSample& host, const ProcessBrief& process) {
+  const ProcessBrief* at = find_process(host, process.parent);
+  for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
+    if (at->name == "salloc") return at->pid;
+    at = at->parent > 1 ? find_process(host, at->parent) : nullptr;
+  }
+  return 0;
 }
 
 /// The kernel function that a thread waits in; empty: it runs, or that may not be seen.
@@ -143,9 +170,16 @@ void ProcessProbe::describe(HostSample& sample, const std::set<int>& pids, bool 
       ProcessDetail& detail = sample.details[*at];
       detail.first = {*at, again.state, read_place(*folder, "wchan", text_)};
       if (!read_state(detail, *folder, threads)) sample.without_descriptor.insert(*at);
-      all.push_back(look_up(*brief, std::move(folder), detail));
+      all.push_back(look_up(sample, *brief, std::move(folder), detail));
     }
     if (read_programs(all, patience)) patience = ProgramReader::kMoment;  // it was waited for once
+  }
+}
+
+void ProcessProbe::read_io(HostSample& sample, const std::set<int>& pids) {
+  for (const int pid : pids) {
+    if (proc_.read_record((std::to_string(pid) + "/io").c_str(), text_) != os::Access::kOk) continue;
+    if (const auto bytes = parse_io(text_)) sample.io_of_descendants[pid] = *bytes;
   }
 }
 
@@ -165,14 +199,18 @@ bool ProcessProbe::read_state(ProcessDetail& detail, const os::HostFolder& folde
   return true;
 }
 
-ProcessProbe::Described ProcessProbe::look_up(const ProcessBrief& brief, std::shared_ptr<const os::HostFolder> folder,
-                                              ProcessDetail& detail) {
+ProcessProbe::Described ProcessProbe::look_up(const HostSample& host, const ProcessBrief& brief,
+                                              std::shared_ptr<const os::HostFolder> folder, ProcessDetail& detail) {
   Known& known = known_[{brief.pid, brief.start_ticks}];
   if (known.name != brief.name) known = Known();  // another program
   known.name = brief.name;
   const bool again = known.looks % kReadAgainEvery == 0;
   if (again) known.listens.reset();
-  if (!known.listens.value_or(false) && known.looks % kListensEvery == 0) known.listens = listens(*folder);
+  if (!known.listens.value_or(false) && known.looks % kListensEvery == 0) {
+    std::optional<os::HostFolder> salloc;
+    if (const int pid = salloc_of(host, brief); pid != 0) salloc.emplace(proc_, std::to_string(pid).c_str());
+    known.listens = listens(*folder, salloc);
+  }
   ++known.looks;
   const bool read = again || known.program.command.empty();  // empty as well while it is being started
   return {&detail, &known, std::move(folder), read && !known.request.pending()};

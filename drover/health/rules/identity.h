@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "drover/health/sample.h"
 
@@ -14,8 +15,13 @@ struct Job {
   std::string label;      ///< "slurm 4711", "docker 3f2a9c…", "pod 12ab…", "unit jupyter.service"; empty: none
   std::string scheduler;  ///< "slurm", "kubernetes", "docker", "systemd" or empty
   std::string id;
+  bool of_user = false;  ///< a unit of the user's own systemd
+  std::vector<std::string>
+      components;  ///< Slurm's numbers of the parts of a heterogeneous job, whose `id` is the first
   std::optional<int> rank, world_size, local_world_size;
-  std::string group;  ///< equal for the ranks of one job on this node; empty without a rank
+  bool launched = false;  ///< a launcher set what says its rank, and no person
+  bool one_node = false;  ///< the ranks meet on this node's loopback, so there are none on others
+  std::string group;      ///< equal for the ranks of one job on this node; empty without a rank
   /// Equal for the ranks of one job on all its nodes, and different from that of every other job: "slurm 4711.0",
   /// "master n01:29500"; empty when nothing tells.
   std::string wide_group;
@@ -23,7 +29,8 @@ struct Job {
   bool ranked() const noexcept { return rank.has_value(); }
 };
 Job job_of(const ProcessDetail& detail);
-/// With a group that also tells jobs apart of which only the launcher differs, as without PMIx.
+/// With a group that also tells jobs apart of which only the launcher differs, as without PMIx; and without a unit in
+/// which processes of several users are, as in that of a JupyterHub: to stop it would end them all.
 Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail);
 
 enum class Kind { kPlain, kNotebook, kServer, kStopped, kDebugged, kSystem };

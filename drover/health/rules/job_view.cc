@@ -10,7 +10,6 @@ namespace {
 using enum Limit;
 
 constexpr int kMostAncestors = 16;
-constexpr double kMuchTraffic = 1e6;  // bytes a second that no heartbeat writes
 
 bool lives(const ProcessBrief& process) { return process.state != 'Z' && process.state != 'X'; }
 
@@ -52,6 +51,8 @@ std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, 
   const bool in_time = held < scene.limits[kR6High];
   if (track->io_rate > (in_time ? scene.limits[kR7Io] : kMuchTraffic))
     return "reads and writes " + bytes_text(track->io_rate) + " a second";
+  if (track->io_below > kMuchTraffic)
+    return "has a process below it that reads and writes " + bytes_text(track->io_below) + " a second";
   if (in_time && track->cpu_share > scene.limits[kR8Cpu])
     return "works on the CPU (" + percent_text(track->cpu_share) + " of a core)";
   return {};
@@ -121,16 +122,19 @@ std::vector<const Subject*> peers(const JobView& view) {
 
 int live_local_ranks(const JobView& view) {
   const HostSample& host = view.scene.last.host;
-  const bool left_behind = is_adopted(host, *view.subject.brief, view.scene.container);
+  const ProcessBrief& own = *view.subject.brief;
+  const bool left_behind = is_adopted(host, own, view.scene.container);
+  // The same user's may be read: it has written over it, as one that gives itself a title does.
+  const auto renamed = [&](const ProcessDetail* detail) {
+    return detail != nullptr && view.subject.detail != nullptr && detail->uid == view.subject.detail->uid;
+  };
   std::set<int> ranks;
   int others = 0;
   for (const ProcessBrief& process : host.processes) {
     if (!lives(process)) continue;
     const ProcessDetail* const detail = find_detail(host, process.pid);
     if (detail == nullptr || !detail->environment_known) {
-      if (process.parent > 1 && process.parent == view.subject.brief->parent &&
-          process.name == view.subject.brief->name)
-        ++others;
+      if (process.parent > 1 && process.parent == own.parent && (process.name == own.name || renamed(detail))) ++others;
       continue;
     }
     const Job job = job_of(host, process, *detail);
@@ -142,7 +146,7 @@ int live_local_ranks(const JobView& view) {
 
 int ranks_elsewhere(const JobView& view) {
   const Job& job = view.subject.job;
-  if (!job.ranked() || !job.world_size || view.subject.brief == nullptr) return 0;
+  if (!job.ranked() || !job.world_size || job.one_node || view.subject.brief == nullptr) return 0;
   return std::max(0, *job.world_size - std::max(live_local_ranks(view), job.local_world_size.value_or(0)));
 }
 

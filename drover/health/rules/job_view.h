@@ -30,10 +30,10 @@ std::vector<const Subject*> peers(const JobView& view);
 
 /// How many different ranks of the job live on this node. A rank's wrapper and its workers have its number too, and
 /// what was left behind by one that died counts only when all are left behind. Whose environment
-/// was not read is known by its parent and name.
+/// was not read, or who wrote over it, is known by the parent, and by the name or user.
 int live_local_ranks(const JobView& view);
 
-/// Ranks of the job's world that are not on this node, or have died; 0 when nothing tells.
+/// Ranks of the job's world that are not on this node, or have died; 0 when nothing tells, or all are of this node.
 int ranks_elsewhere(const JobView& view);
 
 /// The launcher of its job, above wrappers that have the same rank. 0 when there is none, for a TERM for a user's shell

@@ -57,6 +57,7 @@ ProcessKey key_of(const HostSample& host, int pid) noexcept {
 
 void Tracker::add(const Sample& sample, bool container, const std::function<bool(int)>& exists) {
   add_cpu(sample);
+  add_io(sample);
   for (const auto& [pid, detail] : sample.host.details) {
     const ProcessBrief* const brief = find_process(sample.host, pid);
     if (brief != nullptr) add_process(sample, *brief, detail);
@@ -84,6 +85,33 @@ void Tracker::add_cpu(const Sample& sample) {
       at = at->parent > 1 ? find_process(sample.host, at->parent) : nullptr;
     }
   }
+}
+
+/// What the descendants of each process read and wrote since the last look, of those that were seen then or are new.
+void Tracker::add_io(const Sample& sample) {
+  std::map<ProcessKey, std::uint64_t> now;
+  io_below_.clear();
+  const auto add = [&](int pid, std::uint64_t bytes) {
+    const ProcessBrief* const process = find_process(sample.host, pid);
+    if (process == nullptr) return;
+    const ProcessKey key{pid, process->start_ticks};
+    now[key] = bytes;
+    const auto before = io_before_.find(key);
+    const bool is_new = static_cast<double>(process->start_ticks) / os::clock_ticks() >= last_at_;
+    if (last_at_ < 0 || (before == io_before_.end() && !is_new)) return;
+    const std::uint64_t base = before != io_before_.end() ? before->second : 0;
+    const double delta = bytes > base ? static_cast<double>(bytes - base) : 0;
+    const ProcessBrief* at = process;
+    for (int steps = 0; at != nullptr && at->parent > 1 && steps < kMostAncestors; ++steps) {
+      io_below_[at->parent] += delta;
+      at = find_process(sample.host, at->parent);
+    }
+  };
+  for (const auto& [pid, detail] : sample.host.details) {
+    if (detail.io_bytes) add(pid, *detail.io_bytes);
+  }
+  for (const auto& [pid, bytes] : sample.host.io_of_descendants) add(pid, bytes);
+  io_before_ = std::move(now);
 }
 
 void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const ProcessDetail& detail) {
@@ -126,12 +154,15 @@ void Tracker::add_work(ProcessTrack& track, double at, const ProcessBrief& brief
   track.io_rate = track.io_known && seconds > 0 ? static_cast<double>(more) / seconds : -1;
   track.io_bytes = bytes;
   track.cpu_seconds = own;
+  const auto below = io_below_.find(brief.pid);
+  track.io_below = in_last_look && seconds > 0 && below != io_below_.end() ? below->second / seconds : 0;
   if (!(seconds > 0)) return;
   track.cpu_share = used / seconds;
   track.measured = true;
-  const double tick = 1 / os::clock_ticks() / seconds;  // the clock's grain must not make a sleeper busy
-  const bool silent = track.io_rate <= limits_[kR7Io];
-  const bool calm = track.cpu_share <= limits_[kR8Cpu] + tick && track.io_rate <= limits_[kR8Io];
+  const double tick = 1 / os::clock_ticks() / seconds;     // the clock's grain must not make a sleeper busy
+  const bool child_works = track.io_below > kMuchTraffic;  // as a copy that it started, and waits for
+  const bool silent = track.io_rate <= limits_[kR7Io] && !child_works;
+  const bool calm = track.cpu_share <= limits_[kR8Cpu] + tick && track.io_rate <= limits_[kR8Io] && !child_works;
   const bool still = track.cpu_share <= limits_[kR7Cpu] + tick && silent;
   const int clear = static_cast<int>(limits_[kClear]);
   track.calm.add(from, at, calm ? Holds::kYes : Holds::kNo, limits_[kGap], clear);

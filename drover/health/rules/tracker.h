@@ -34,6 +34,7 @@ struct ProcessTrack {
   bool measured = false;                  ///< cpu_share is of the last interval
   double cpu_share = 0, cpu_seconds = 0;  ///< of one core over the last interval; and in all, with descendants
   double io_rate = -1;                    ///< bytes a second over the last interval; negative: not known
+  double io_below = 0;                    ///< the same of its descendants, as far as known
   std::uint64_t io_bytes = 0;
   double seen = -1;
 };
@@ -94,6 +95,7 @@ class Tracker {
 
  private:
   void add_cpu(const Sample& sample);
+  void add_io(const Sample& sample);
   void add_process(const Sample& sample, const ProcessBrief& brief, const ProcessDetail& detail);
   void add_work(ProcessTrack& track, double at, const ProcessBrief& brief, const ProcessDetail& detail);
   void add_threads(ProcessTrack& track, double at, const ProcessDetail& detail);
@@ -109,10 +111,15 @@ class Tracker {
   std::map<ProcessKey, ProcessTrack> processes_;
   std::map<std::pair<std::string, ProcessKey>, HoldTrack> holds_;
   std::map<std::string, GpuTrack> gpus_;
-  std::vector<ProcessBrief> before_;  ///< the last table
-  std::map<int, double> cpu_delta_;   ///< seconds since the last look, with descendants
+  std::vector<ProcessBrief> before_;               ///< the last table
+  std::map<int, double> cpu_delta_;                ///< seconds since the last look, with descendants
+  std::map<ProcessKey, std::uint64_t> io_before_;  ///< what was read and written until the last look
+  std::map<int, double> io_below_;                 ///< bytes since the last look, by descendants
   double last_at_ = -1;
 };
+
+/// Bytes a second that no heartbeat writes, and no monitor that a job started.
+inline constexpr double kMuchTraffic = 1e6;
 
 /// The gate G0: why the driver's activity list says nothing about processes here; empty when it can be trusted. Pure.
 std::string cannot_judge(const GpuSample& gpu, const HostSample& host, bool container);

@@ -151,7 +151,7 @@ ProcessDetail detail_of(const Thing& process) {
   for (const std::string& entry : split(process.text("env"), ' ')) environment += entry + '\0';
   detail.environment = parse_environ(environment, job_variables());
   detail.memory_locked = process.number("locked") != 0;
-  detail.environment_known = !detail.memory_locked;
+  detail.environment_known = !detail.memory_locked && process.number("titled") == 0;
   detail.kill_pending = process.number("kill") != 0;
   detail.tracer = static_cast<int>(process.number("tracer"));
   detail.inner_pid = static_cast<int>(process.number("inner"));
