@@ -46,11 +46,13 @@ TEST(Kind, OnlyTheProgramItsScriptOrModuleMakeAServer) {
   for (const char* const command :
        {"python -m vllm.entrypoints.openai.api_server --port 1", "/opt/bin/python3 /opt/bin/vllm serve m",
         "python -u -X dev serve.py", "/usr/bin/tritonserver --x", "python /opt/bin/lmdeploy serve m",
-        "/opt/llama/llama-server -m x", "python /opt/bin/trtllm-serve m", "ray::IDLE"})
+        "/opt/llama/llama-server -m x", "python /opt/bin/trtllm-serve m", "ray::ServeReplica:app:Chat",
+        "ray::RayWorkerWrapper.execute_method", "python /venv/ts/model_service_worker.py --sock-type unix"})
     EXPECT_EQ(kind_of_command(command), Kind::kServer) << command;
   for (const char* const command :
        {"python train.py --server vllm", "python /home/ada/vllm-fork/train.py", "/opt/vllm/bin/python train.py",
-        "python observe.py", "python -c from vllm import x", "./train --data /srv/ollama", "python", ""})
+        "python observe.py", "python -c from vllm import x", "./train --data /srv/ollama", "ray::RayTrainWorker",
+        "ray::IDLE", "python", ""})
     EXPECT_EQ(kind_of_command(command), Kind::kPlain) << command;
 }
 
@@ -79,6 +81,33 @@ TEST(Group, TellsJobsApartByUserNamespaceAndLauncher) {
   EXPECT_EQ(host.group(22), host.group(23)) << "the namespace says it";
   host.host.details[23].uid = 1001;
   EXPECT_NE(host.group(22), host.group(23)) << "another user";
+}
+
+TEST(Unit, IsAJobsOwnOnlyWhereItHasNoOthersProcesses) {
+  Host host;
+  host.add(10, 1, "hub").add(11, 10, "python").add(12, 10, "python").add(20, 1, "cron").add(21, 20, "python");
+  host.add(30, 1, "python").add(31, 30, "python").add(40, 5, "python");
+  for (const int pid : {10, 11, 12}) host.host.details[pid].cgroup = "/system.slice/hub.service";
+  for (const int pid : {20, 21}) host.host.details[pid].cgroup = "/system.slice/cron.service";
+  for (const int pid : {30, 31}) host.host.details[pid].cgroup = "/system.slice/fit.service";
+  host.host.details[40].cgroup = "/user.slice/user-1000.slice/user@1000.service/app.slice/fit.service";
+  host.host.details[10].uid = 0;
+  const auto job = [&](int pid) { return job_of(host.host, host.brief(pid), *find_detail(host.host, pid)); };
+  EXPECT_EQ(job(11).label, "") << "of a hub that root began";
+  EXPECT_EQ(job(21).label, "") << "of cron, all the same whose";
+  EXPECT_EQ(job(31).label, "unit fit.service");
+  EXPECT_FALSE(job(31).of_user);
+  EXPECT_TRUE(job(40).of_user);
+}
+
+TEST(Rank, OfLightningIsKnownOnTheFirstNode) {
+  Host host;
+  std::map<std::string, std::string> environment = {{"LOCAL_RANK", "1"}, {"NODE_RANK", "0"}, {"WORLD_SIZE", "4"}};
+  host.add(10, 5, "python", {}, environment);
+  environment["NODE_RANK"] = "1";
+  host.add(11, 5, "python", {}, environment);
+  EXPECT_EQ(job_of(*find_detail(host.host, 10)).rank, 1);
+  EXPECT_FALSE(job_of(*find_detail(host.host, 11)).ranked()) << "how many ranks are on the first one is not told";
 }
 
 TEST(Adopted, ReapersHaveExactNamesAndAnInitStartsOneProcessItself) {

@@ -331,6 +331,61 @@ TEST(Memory, WithoutTheReservedFigureNoLeakIsClaimed) {
       << joined(finding.because);
 }
 
+TEST(Advice, StopsNoUnitThatOthersProcessesAreIn) {
+  const auto asked = [](const std::string& processes) {
+    return joined(
+        first(play_text("window 9000\ngpu 0 power=62\n" + processes + "on 0 4000 vram=30\n"), Rule::kR8).action);
+  };
+  const std::string own = asked("proc 4000 ppid=1 wchan=futex_wait_queue cgroup=/system.slice/fit.service\n");
+  EXPECT_NE(own.find("systemctl stop fit.service"), std::string::npos) << own;
+  const std::string users = asked(
+      "proc 900 name=systemd\nproc 4000 ppid=900 "
+      "cgroup=/user.slice/user-1000.slice/user@1000.service/app.slice/a.service\n");
+  EXPECT_NE(users.find("systemctl --user stop a.service"), std::string::npos) << users;
+  const std::string crons = asked(
+      "proc 70 name=cron uid=0 cgroup=/system.slice/cron.service\nproc 4000 ppid=70 "
+      "cgroup=/system.slice/cron.service\n");
+  EXPECT_NE(crons.find("ask user1000 first"), std::string::npos) << crons;
+  EXPECT_EQ(crons.find("systemctl"), std::string::npos) << crons;
+}
+
+TEST(Holders, WorkersOfACronJobAndARankOfRootAreNoServices) {
+  const Finding left =
+      first(play_text("window 60\ngpu 0\nproc 70 name=cron uid=0 cgroup=/system.slice/cron.service\n"
+                      "proc 4100 group=4000 name=pt_data_worker open=0 cgroup=/system.slice/cron.service\n"
+                      "on 0 4000 vram=30\n"),
+            Rule::kR4);
+  EXPECT_NE(joined(left.action).find("kill -TERM 4100"), std::string::npos) << joined(left.action);
+  const Finding rank = first(play_text("window 60\ngpu 0 extra=30\nproc 90 name=containerd-shim uid=0\n"
+                                       "proc 95 ppid=90 name=bash uid=0\nproc 4000 ppid=95 uid=0 open=0 "
+                                       "env=\"RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4\"\n"),
+                             Rule::kR9);
+  EXPECT_EQ(joined(rank.not_because).find("daemon"), std::string::npos) << joined(rank.not_because);
+}
+
+TEST(Waiting, AChildThatMovesDataIsWork) {
+  const auto source = scenario_source(Scenario::parse(
+      "s",
+      "gpu 0\nproc 4000 wchan=do_wait\nproc 4100 ppid=4000 name=cp io=8e6\nproc 4200 ppid=4000 name=monitor io=2e5\n"
+      "on 0 4000 vram=30\nat 60 proc 4100 ended=1"));
+  Tracker tracker{Thresholds()};
+  const auto look = [&](double at) {
+    source->wait(Scenario::kUptime + at);
+    const Sample sample = source->sample({}, true);
+    tracker.add(sample, false, [](int) { return true; });
+    return *tracker.process(key_of(sample.host, 4000));
+  };
+  look(0);
+  for (double at = 10; at < 60; at += 10) {
+    const ProcessTrack track = look(at);
+    EXPECT_NEAR(track.io_below, 8.2e6, 1e4);
+    EXPECT_FALSE(track.calm.holds());
+    EXPECT_FALSE(track.blocked.holds());
+  }
+  for (double at = 60; at < 120; at += 10) look(at);
+  EXPECT_TRUE(look(120).blocked.holds()) << "what only a monitor writes is none";
+}
+
 TEST(Idle, SaysWhatMayNotBeSeen) {
   const std::string text =
       "window 4500\ngpu 0\nproc 100 name=bash\nproc 4000 ppid=100 cmd=train io=na\non 0 4000 vram=30\n";

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """usage: slurm_test.py PATH_OF_DROVER FOLDER_OF_THE_FALSE_DRIVER: `drover inspect` in the steps of a real Slurm of two nodes."""
+import contextlib
 import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -30,6 +32,19 @@ if os.fork() == 0:
 if sys.argv[2] == "stay":
     signal.pause()
 """
+
+SAYS_ITS_PID = """
+import os, signal, sys
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+signal.pause()
+"""
+
+
+def end(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 class Slurm(unittest.TestCase):
@@ -115,6 +130,31 @@ class Slurm(unittest.TestCase):
         _, findings = self.findings_about(pid)
         self.assertEqual([finding["pid"] for finding in findings], [pid], findings)
         self.assertRegex(findings[0]["because"][0], r"\ASlurm has no step of job \d+ here any more\Z")
+
+    def start_salloc(self, *command):
+        """What salloc starts by itself, or in a step of the job; the process that says its number in a file."""
+        place = self.folder / "pid"
+        job = subprocess.Popen(["salloc", "-N1", "-n1", *command, sys.executable, "-c", SAYS_ITS_PID, str(place)], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.cluster.environment)
+        self.addCleanup(job.communicate)
+        self.addCleanup(job.terminate)
+        pid = int(driver.wait_for(lambda: place.exists() and place.read_text()))
+        self.addCleanup(end, pid)
+        return pid
+
+    def test_what_salloc_started_without_a_step_is_no_orphan(self):
+        pid = self.start_salloc(sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])")
+        held, findings = self.findings_about(pid)
+        self.assertTrue(held["job"].startswith("slurm "), held["job"])
+        self.assertEqual(findings, [])
+
+    def test_the_second_part_of_a_heterogeneous_job_is_no_orphan(self):
+        pid = self.start_salloc(":", "-N1", "-n1", "srun", "--het-group=1")
+        environment = pathlib.Path(f"/proc/{pid}/environ").read_text().split("\0")
+        numbers = dict(entry.split("=", 1) for entry in environment if entry.startswith("SLURM_JOB_ID"))
+        self.assertNotEqual(numbers["SLURM_JOB_ID"], numbers["SLURM_JOB_ID_HET_GROUP_1"])
+        _, findings = self.findings_about(pid)
+        self.assertEqual(findings, [])
 
 
 if __name__ == "__main__":

@@ -147,13 +147,23 @@ void advise_continuing(Finding& finding, const Subject& subject) {
           : "it is stopped: kill -CONT " + std::to_string(subject.pid) + " lets it go on");
 }
 
+namespace {
+
+/// A user's own unit is known to his own systemd alone.
+std::string unit_of(const Job& job) {
+  return "; end it by its unit" + std::string(job.of_user ? ", as that user: systemctl --user" : ": systemctl") +
+         " stop " + job.id;
+}
+
+}  // namespace
+
 void advise_asking(Finding& finding, const Job& job) {
   const std::string who = finding.user.empty() ? "the owner" : finding.user;
   std::string ask = "ask " + who + " first";
   if (job.scheduler == "slurm") ask += "; end it by the scheduler: scancel " + job.id;
   if (job.scheduler == "kubernetes") ask += "; end it by the scheduler: kubectl delete pod (uid " + job.id + ")";
   if (job.scheduler == "docker") ask += "; end it by its engine: docker stop " + job.id;
-  if (job.scheduler == "systemd") ask += "; end it by its unit: systemctl stop " + job.id;
+  if (job.scheduler == "systemd") ask += unit_of(job);
   finding.action.push_back(std::move(ask));
 }
 

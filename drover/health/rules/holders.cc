@@ -34,11 +34,13 @@ int kin_of(const HostSample& host, const ProcessBrief& process, const std::set<i
   return 0;
 }
 
-/// A unit of the machine, or what root started as a daemon: it leads its own group, which workers of a job do not.
-bool is_service(const ProcessBrief& process, const ProcessDetail* detail) {
+/// A unit of the machine, or what root started as a daemon: it leads its own group, which workers of a job do not. A
+/// rank is neither, though torchrun makes it lead its own.
+bool is_service(const HostSample& host, const ProcessBrief& process, const ProcessDetail* detail) {
   if (detail == nullptr) return false;
-  const bool unit =
-      job_of(*detail).scheduler == "systemd" && detail->cgroup.find("/system.slice/") != std::string::npos;
+  const Job job = job_of(host, process, *detail);
+  if (job.ranked()) return false;
+  const bool unit = job.scheduler == "systemd" && detail->cgroup.find("/system.slice/") != std::string::npos;
   return unit || (detail->uid == 0U && process.group == process.pid);
 }
 
@@ -50,7 +52,7 @@ std::string innocence(const Scene& scene, const ProcessBrief& process, const std
   const int kin = kin_of(host, process, listed);
   if (kin == process.pid) return "listed on another GPU, and lives";
   if (kin != 0) return "of " + name_of(host, kin) + ", which is listed and lives";
-  if (is_service(process, detail)) return "a service of the machine or a daemon of root";
+  if (is_service(host, process, detail)) return "a service of the machine or a daemon of root";
   if (uid && detail != nullptr && detail->uid && *detail->uid != *uid) return "another user's";
   return {};
 }

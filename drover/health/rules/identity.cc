@@ -12,6 +12,7 @@ namespace drover::inline v1::health {
 namespace {
 
 constexpr int kMostAncestors = 32;
+constexpr int kMostComponents = 8;   // of a heterogeneous job: job_variables() has so many
 constexpr double kStartsAtOnce = 1;  // seconds
 
 const std::string* variable(const ProcessDetail& detail, const char* name) {
@@ -36,6 +37,20 @@ std::string part_after(const std::string& path, std::string_view mark) {
   return rest.substr(0, rest.find_first_of("/."));
 }
 
+template <std::size_t N>
+bool is_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+/// Units in which others' processes stay: to end one of these by its unit would end them all.
+bool is_host_of_others(std::string_view unit) {
+  static constexpr std::array<std::string_view, 20> kHosts = {
+      "cron",  "crond",         "cronie",  "anacron",    "atd",         "ssh",           "sshd",
+      "user",  "jupyterhub",    "slurmd",  "pbs",        "sgeexecd",    "lsfd",          "condor",
+      "nomad", "gitlab-runner", "jenkins", "supervisor", "supervisord", "rstudio-server"};
+  return is_one_of(unit.substr(0, unit.find_first_of("@.")), kHosts);
+}
+
 void find_container(Job& job, const std::string& cgroup) {
   if (cgroup.find("kubepods") != cgroup.npos) {
     job.scheduler = "kubernetes";
@@ -53,10 +68,11 @@ void find_container(Job& job, const std::string& cgroup) {
     return;
   }
   const std::size_t slash = cgroup.rfind('/');
-  if (slash == cgroup.npos || !cgroup.ends_with(".service")) return;
+  if (slash == cgroup.npos || !cgroup.ends_with(".service") || is_host_of_others(cgroup.substr(slash + 1))) return;
   job.scheduler = "systemd";
   job.id = cgroup.substr(slash + 1);
   job.label = "unit " + job.id;
+  job.of_user = cgroup.find("/user@") < slash;
 }
 
 template <std::size_t N>
@@ -64,18 +80,16 @@ bool contains_any(std::string_view text, const std::array<std::string_view, N>& 
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != text.npos; });
 }
 
-template <std::size_t N>
-bool is_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
-
-constexpr std::array<std::string_view, 6> kNotebooks = {
-    "ipykernel", "jupyter-lab", "jupyter-notebook", "jupyterhub-singleuser", "colab_kernel", "rsession"};
-constexpr std::array<std::string_view, 9> kServers = {
-    "vllm", "VLLM::", "tritonserver", "ollama", "ray::", "sglang", "torchserve", "uvicorn", "gunicorn"};
+constexpr std::array<std::string_view, 7> kNotebooks = {
+    "ipykernel", "jupyter-lab", "jupyter-notebook", "jupyterhub-singleuser", "colab_kernel", "rsession", "marimo"};
+/// Of Ray, whose workers also train, a replica of Serve and a worker of vLLM; the kernel keeps 15 letters of a name.
+constexpr std::array<std::string_view, 10> kServers = {
+    "vllm",   "VLLM::",     "tritonserver", "ollama",  "ray::ServeRepli", "ray::RayWorkerW",
+    "sglang", "torchserve", "uvicorn",      "gunicorn"};
 /// Words that make a server of whatever has one of them in its name: trtllm-serve, model_server, "lmdeploy serve".
 constexpr std::array<std::string_view, 3> kServing = {"serve", "server", "serving"};
-constexpr std::array<std::string_view, 2> kServersOfModels = {"text-generation-server", "triton_python_backend"};
+constexpr std::array<std::string_view, 3> kServersOfModels = {"text-generation-server", "triton_python_backend",
+                                                              "model_service_worker"};  // TorchServe's
 constexpr std::array<std::string_view, 18> kSystem = {
     "Xorg",        "Xwayland", "gnome-shell", "kwin_wayland",  "nvidia-cuda-mps", "nv-hostengine", "nvidia-persiste",
     "dcgmi",       "nvvs",     "nvidia-smi",  "nvidia-fabric", "nvidia-imex",     "dcgm-exporter", "nvidia-powerd",
@@ -211,6 +225,33 @@ bool tells_job(const ProcessDetail& detail) {
          variable(detail, "SLURM_STEP_ID") != nullptr;
 }
 
+/// The other ranks of PyTorch Lightning's own launcher have no RANK; that of the first node is LOCAL_RANK. The first
+/// rank starts them, and has no number that can be seen.
+void find_rank_of_lightning(Job& job, const ProcessDetail& detail) {
+  if (job.rank || job.world_size.value_or(1) < 2 || number(detail, {"NODE_RANK"}) != 0) return;
+  job.rank = number(detail, {"LOCAL_RANK"});
+  job.launched = job.ranked();
+}
+
+void find_components(Job& job, const ProcessDetail& detail) {
+  for (int part = 0; part < kMostComponents; ++part) {
+    const std::string* const id = variable(detail, ("SLURM_JOB_ID_HET_GROUP_" + std::to_string(part)).c_str());
+    if (id != nullptr && os::parse_number(*id)) job.components.push_back(*id);
+  }
+}
+
+/// Whether what began its unit is another user's, as a JupyterHub of root's is.
+bool is_in_unit_of_another(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
+  const ProcessBrief* ancestor = find_process(host, process.parent);
+  for (int steps = 0; ancestor != nullptr && ancestor->pid > 1 && steps < kMostAncestors; ++steps) {
+    const ProcessDetail* const more = find_detail(host, ancestor->pid);
+    if (more == nullptr || more->cgroup != detail.cgroup) return false;
+    if (more->uid != detail.uid) return true;
+    ancestor = find_process(host, ancestor->parent);
+  }
+  return false;
+}
+
 }  // namespace
 
 Job job_of(const ProcessDetail& detail) {
@@ -220,6 +261,11 @@ Job job_of(const ProcessDetail& detail) {
   // An interactive shell of srun is "task 0 of 1", which makes no rank of what is started in it.
   if (!job.rank && job.world_size.value_or(1) > 1) job.rank = number(detail, {"SLURM_PROCID"});
   job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"});
+  find_rank_of_lightning(job, detail);
+  for (const char* const name : {"LOCAL_WORLD_SIZE", "CROSS_SIZE", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK",
+                                 "PMI_RANK", "PMIX_NAMESPACE", "SLURM_PROCID"})
+    job.launched = job.launched || variable(detail, name) != nullptr;
+  job.one_node = variable(detail, "MASTER_ADDR") != nullptr && has_own_master(detail);
   find_container(job, detail.cgroup);
   const std::string container = job.scheduler == "systemd" ? std::string() : job.id;
   const std::string* const slurm = variable(detail, "SLURM_JOB_ID");
@@ -227,6 +273,7 @@ Job job_of(const ProcessDetail& detail) {
     job.scheduler = "slurm";
     job.id = *slurm;
     job.label = "slurm " + job.id;
+    find_components(job, detail);
   }
   if (job.rank) {
     job.group = group_of(detail, container);
@@ -237,6 +284,11 @@ Job job_of(const ProcessDetail& detail) {
 
 Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
   Job job = job_of(detail);
+  if (job.scheduler == "systemd" && is_in_unit_of_another(host, process, detail)) {
+    job.scheduler.clear();
+    job.id.clear();
+    job.label.clear();
+  }
   if (!job.ranked() || tells_job(detail)) return job;
   const ProcessBrief* ancestor = find_process(host, process.parent);
   for (int steps = 0; ancestor != nullptr && steps < kMostAncestors; ++steps) {

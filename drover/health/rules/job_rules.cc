@@ -10,45 +10,75 @@ namespace {
 
 using enum Limit;
 
+constexpr int kMostAncestors = 32;
+
+/// Whether it belongs to a step or an salloc that lives, whatever number the environment has. What salloc starts by
+/// itself has no step; it keeps the session when it goes on in the background.
+bool is_held_by_slurm(const HostSample& host, const ProcessBrief& process) {
+  const ProcessBrief* at = &process;
+  for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
+    at = at->parent > 1 ? find_process(host, at->parent) : nullptr;
+    if (at != nullptr && (at->name == "slurmstepd" || at->name == "salloc")) return true;
+  }
+  return std::any_of(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& other) {
+    return other.name == "salloc" && other.session == process.session && other.state != 'Z';
+  });
+}
+
+/// "slurmstepd: [77.0]": whether it is a step of this job, or of a part of it.
+bool is_step_of(const Job& job, const std::string& command) {
+  const auto has = [&](const std::string& id) { return command.find("[" + id + ".") != command.npos; };
+  return has(job.id) || std::any_of(job.components.begin(), job.components.end(), has);
+}
+
 /// "Slurm has no step of job 77 here any more"; empty: it has one, or it is not Slurm's.
 std::string sign_of_slurm(const JobView& view) {
   const Job& job = view.subject.job;
-  if (job.scheduler != "slurm") return {};
+  const HostSample& host = view.scene.last.host;
+  if (job.scheduler != "slurm" || is_held_by_slurm(host, *view.subject.brief)) return {};
   bool daemon = false;
-  for (const ProcessBrief& process : view.scene.last.host.processes) {
+  for (const ProcessBrief& process : host.processes) {
     if (process.state == 'Z' && process.threads <= 1) continue;  // an ended step; not every pid 1 reaps
     daemon = daemon || process.name == "slurmd";
     if (process.name != "slurmstepd") continue;
-    const ProcessDetail* const detail = find_detail(view.scene.last.host, process.pid);
+    const ProcessDetail* const detail = find_detail(host, process.pid);
     if (detail == nullptr || detail->command.empty()) return {};  // it may be the step of this job
-    if (detail->command.find("[" + job.id + ".") != std::string::npos) return {};
+    if (is_step_of(job, detail->command)) return {};
   }
   return daemon ? "Slurm has no step of job " + job.id + " here any more" : std::string();
 }
 
-/// Why the job has lost its head; empty: it has not. What belongs to an ended Slurm job needs no rank for that.
-std::vector<std::string> signs_of_orphan(const JobView& view) {
+/// Why the job has lost its head; no sign: it has not.
+struct Signs {
+  std::vector<std::string> texts;
+  bool sure = false;  ///< not only that ranks are missing: those that end well do so one after the other
+};
+/// What belongs to an ended Slurm job needs no rank for that, and may be anything.
+Signs signs_of_orphan(const JobView& view) {
   const Scene& scene = view.scene;
   const HostSample& host = scene.last.host;
   const ProcessBrief& brief = *view.subject.brief;
   const Job& job = view.subject.job;
-  std::vector<std::string> signs;
-  // systemd starts the processes of its services itself: there it is no reaper.
-  if (job.ranked() && job.scheduler != "systemd" && is_adopted(host, brief, scene.container))
-    signs.push_back("its launcher is gone: its parent is now pid " + std::to_string(brief.parent));
-  if (job.ranked() && job.local_world_size) {
+  const bool rank = job.ranked() && view.subject.kind == Kind::kPlain;
+  Signs signs;
+  // Who was started by hand never had one; systemd starts the processes of its services itself: there it is no reaper.
+  if (rank && job.launched && job.scheduler != "systemd" && is_adopted(host, brief, scene.container))
+    signs.texts.push_back("its launcher is gone: its parent is now pid " + std::to_string(brief.parent));
+  if (std::string sign = sign_of_slurm(view); !sign.empty()) signs.texts.push_back(std::move(sign));
+  signs.sure = !signs.texts.empty();
+  if (rank && job.local_world_size) {
     const int live = live_local_ranks(view);
     if (live < *job.local_world_size) {
-      signs.push_back("only " + std::to_string(live) + " of " + count_text(*job.local_world_size, "rank", "ranks") +
-                      " of this node " + (live == 1 ? "lives" : "live"));
+      signs.texts.push_back("only " + std::to_string(live) + " of " +
+                            count_text(*job.local_world_size, "rank", "ranks") + " of this node " +
+                            (live == 1 ? "lives" : "live"));
     }
   }
-  if (std::string sign = sign_of_slurm(view); !sign.empty()) signs.push_back(std::move(sign));
   // A group without its leader is common among daemons: it only strengthens what else there is.
   const ProcessBrief* const leader = find_process(host, brief.group);
   const bool leaderless = brief.group != brief.pid && (leader == nullptr || leader->state == 'Z');
-  if (!signs.empty() && leaderless)
-    signs.push_back("the leader of its process group, " + std::to_string(brief.group) + ", is gone");
+  if (!signs.texts.empty() && leaderless)
+    signs.texts.push_back("the leader of its process group, " + std::to_string(brief.group) + ", is gone");
   return signs;
 }
 
@@ -104,21 +134,28 @@ Waiting waiting_of(const JobView& view) {
           std::min(view.idle, track->polls.length()), limits[kR6High], view.idle_looks};
 }
 
+/// Whom a sign can be about: not what is stopped or debugged.
+bool may_be_orphan(const Subject& subject) {
+  if (subject.job.scheduler != "slurm") return subject.job.ranked() && subject.kind == Kind::kPlain;
+  return subject.kind == Kind::kPlain || subject.kind == Kind::kNotebook || subject.kind == Kind::kServer;
+}
+
 bool judge_orphan(const JobView& view, std::vector<Finding>& findings) {
   const Subject& subject = view.subject;
   const Thresholds& limits = view.scene.limits;
-  if (subject.kind != Kind::kPlain || (!subject.job.ranked() && subject.job.scheduler != "slurm")) return false;
-  const Waiting waits = waiting_of(view);
+  if (!may_be_orphan(subject)) return false;
+  Waiting waits = waiting_of(view);
   if (waits.how.empty()) return false;
-  const std::vector<std::string> signs = signs_of_orphan(view);
-  if (signs.empty()) return false;
+  const Signs signs = signs_of_orphan(view);
+  if (signs.texts.empty()) return false;
+  if (!signs.sure && !view.holds_spinning) waits.enough = std::max(waits.enough, limits[kR6High]);
   Finding finding = about(view.scene, Rule::kR5, subject, "ORPHANED JOB");
-  finding.because = signs;
+  finding.because = signs.texts;
   finding.because.push_back(waits.how + duration_text(waits.held));
   finding.not_because.emplace_back(subject.job.ranked() ? "a service, or a shell's background job: it has a rank"
                                                         : "a job that runs: Slurm would have a step of it here");
   grade(view.scene, finding, waits.held, waits.enough, Severity::kWarning,
-        signs.size() > 1 ? Confidence::kHigh : Confidence::kMedium, waits.looks);
+        signs.texts.size() > 1 ? Confidence::kHigh : Confidence::kMedium, waits.looks);
   finding.limits = {limits.text(waits.enough == limits[kR5Hold] ? kR5Hold : kR6High)};
   advise(view, finding);
   findings.push_back(std::move(finding));

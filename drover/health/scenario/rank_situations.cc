@@ -66,7 +66,7 @@ on 2 4101 vram=20 sm=85 mem=40
 )"},
     {"orphaned-job-beside-own-other", R"(
 title Two runs of one user under two launchers; in the first, a rank died
-window 240
+window 660
 expect R5 warning 4000
 gpu 0 power=64
 gpu 1 power=280 pcie=400
@@ -92,7 +92,7 @@ on 0 4000 vram=12
 )"},
     {"orphaned-job-wrapped", R"(
 title A shell around each rank has its number, too; two of four ranks died
-window 180
+window 660
 expect R5 warning 4000
 expect R5 warning 4001
 gpu 0 power=66
@@ -107,7 +107,7 @@ on 1 4001 vram=8
 )"},
     {"orphaned-job-worker-left-behind", R"(
 title A rank died and left a data worker with its number; the other rank waits
-window 180
+window 660
 expect R5 warning 4000
 gpu 0 power=66
 proc 100 name=torchrun cmd="torchrun --nproc-per-node 2 fit.py"
