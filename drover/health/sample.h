@@ -61,15 +61,15 @@ struct ProcessDetail {
   std::string command;  ///< arguments joined by blanks; bytes as they are, so sanitize before printing
   std::string cgroup;
   std::map<std::string, std::string> environment;  ///< only the variables of job_variables()
-  bool environment_known = false;
-  bool memory_locked = false;  ///< command and environment were not told in time: see ProgramReader
+  bool environment_known = false;  ///< false as well for one that gave itself a title, which is written over it
+  bool memory_locked = false;      ///< command and environment were not told in time: see ProgramReader
   bool kill_pending = false;
   int tracer = 0;
   int inner_pid = 0;  ///< in the innermost pid namespace, when that is another one
   std::optional<std::uint64_t> io_bytes;
   ThreadSample first = {};            ///< its first thread, which is looked at in any case
   std::vector<ThreadSample> threads;  ///< at most kMostThreads; empty: they were not, or could not be, looked at
-  std::optional<bool> listens;        ///< on a TCP port
+  std::optional<bool> listens;        ///< on a TCP port; that which salloc hands on is no sign
 };
 
 /// Who has device files of GPUs open; without any number: a control file only (nvidiactl, nvidia-uvm, kfd).

@@ -393,6 +393,14 @@ TEST(Idle, SaysWhatMayNotBeSeen) {
   EXPECT_NE(joined(finding.not_because).find("what it reads and writes"), std::string::npos);
 }
 
+TEST(Idle, OfATitleRootSeesNoMore) {
+  const Finding finding = first(play_text("window 4000\ngpu 0 power=62\nproc 4000 ppid=90 name=title titled=1\n"
+                                          "proc 90 name=bash\non 0 4000 vram=30\n"),
+                                Rule::kR8);
+  EXPECT_NE(joined(finding.not_because).find("written a title over"), std::string::npos) << joined(finding.not_because);
+  EXPECT_EQ(joined(finding.not_because).find("root"), std::string::npos) << joined(finding.not_because);
+}
+
 TEST(Idle, APausedContainerIsToBeThawed) {
   const Finding finding = shipped("idle-paused", Rule::kR8);
   EXPECT_NE(joined(finding.action).find("thaw"), std::string::npos) << joined(finding.action);

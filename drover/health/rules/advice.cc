@@ -78,8 +78,12 @@ void note_unseen(const ProcessDetail& detail, Finding& finding) {
     if (missing) unseen += (unseen.empty() ? "" : ", ") + std::string(what);
   };
   add(!detail.io_bytes, "what it reads and writes");
-  add(!detail.environment_known && !detail.memory_locked, "its environment (rank and job)");
+  const bool unknown = !detail.environment_known && !detail.memory_locked;
+  const bool titled = unknown && detail.io_bytes;  // who may see that may see the environment
+  add(unknown && !titled, "its environment (rank and job)");
   add(!detail.listens, "whether it listens on a port");
+  if (titled)
+    finding.not_because.emplace_back("its rank and job are not known: it has written a title over its environment");
   if (!unseen.empty()) finding.not_because.push_back("not ruled out, as it may not be seen (needs root): " + unseen);
 }
 

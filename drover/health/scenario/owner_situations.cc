@@ -136,6 +136,19 @@ proc 4000 ppid=100 cmd="python train.py" wchan=do_wait env="RANK=0 LOCAL_RANK=0 
 proc 4100 ppid=4000 name=rsync cmd="rsync -a store:/data ." cpu=0.006 io=8e6
 on 0 4000 vram=10
 )"},
+    {"spinning-none-peer-child-copies", R"(
+title Rank 1 waits at 100 % while a process of rank 0 copies a large checkpoint
+window 900
+expect none
+gpu 0 power=64
+gpu 1 power=92
+proc 100 name=torchrun cmd="torchrun fit.py"
+proc 4000 ppid=100 cmd="python fit.py" wchan=do_wait env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
+proc 4001 ppid=100 cmd="python fit.py" state=R cpu=1 env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29511"
+proc 4100 ppid=4000 name=cp cmd="cp -r out /nfs/out" cpu=0.03 io=9e7
+on 0 4000 vram=20
+on 1 4001 vram=20 sm=100 mem=0
+)"},
     {"orphaned-none-by-hand", R"(
 title A rank that was started by hand with nohup waits for the other node; no launcher has been there
 window 200
