@@ -279,4 +279,25 @@ TEST(Processes, AHelperThatIsStillStuckKeepsUsFromAskingAgain) {
   EXPECT_NE(sample.driver.problem.find("pid 77"), std::string::npos);
 }
 
+TEST(Processes, OfWhatAProcessOnAGpuStartedTheTrafficIsAskedWhileItRests) {
+  std::string text = "gpu 0\nproc 90\nproc 91 ppid=90\nproc 4000 ppid=90\n";
+  for (int pid = 5000; pid < 5100; ++pid) text += "proc " + std::to_string(pid) + " ppid=4000\n";
+  text += "proc 6000 ppid=5000\non 0 4000 vram=30\n";
+  Machine machine;
+  machine.write_host(false);
+  machine.write_world(Scenario::parse("s", text).at(0));
+  machine.use_driver(text);
+  const auto source =
+      system_source({.root = machine.root(), .deadline = drover::Duration(20), .now = [] { return 1e6; }});
+  const Sample rests = source->sample({}, false);
+  ASSERT_EQ(rests.driver.state, DriverState::kOk) << rests.driver.problem;
+  const auto& asked = rests.host.io_of_descendants;
+  EXPECT_EQ(asked.size(), 64U);
+  EXPECT_EQ(asked.count(5000), 1U);
+  EXPECT_EQ(asked.count(91) + asked.count(4000), 0U);
+  EXPECT_EQ(rests.host.details.count(5000), 0U) << "more is not asked";
+  machine.write_world(Scenario::parse("s", text + "proc 4000 state=R\n").at(0));
+  EXPECT_TRUE(source->sample({}, false).host.io_of_descendants.empty());
+}
+
 }  // namespace
