@@ -263,7 +263,7 @@ bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   finding.because.push_back("nothing ran on its GPU and " + who_slept(*view.subject.brief) + " for " +
                             duration_text(held));
   name_silence(view, finding);
-  if (detail != nullptr && !detail->threads.empty() && !detail->first.waits_in.empty()) {
+  if (detail != nullptr && !detail->first.waits_in.empty()) {
     finding.because.push_back("its first thread waits in " + detail->first.waits_in);
   }
   bool peer_spins = false;
