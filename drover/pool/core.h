@@ -85,7 +85,8 @@ class PoolCore final : public Crew::Listener {
 
   /// Ends the pool if the header was written over. Callers that have waited for long.
   void check_header() noexcept;
-  void end_by_damage(const std::string& what) noexcept { crew_.end_by_damage(what); }
+  void end_by_damage(const char* what) noexcept { crew_.end_by_damage(what); }
+  bool has_failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
   /// Takes a job slot and makes it visible to the workers. Throws InvalidArgument when all are in use.
   std::size_t open_job(const JobParameters& parameters);

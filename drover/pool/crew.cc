@@ -279,7 +279,7 @@ void Crew::wake_worker(std::size_t worker) noexcept {
   os::futex_wake(header_.workers[worker].wake);
 }
 
-void Crew::end_by_damage(const std::string& what) noexcept {
+void Crew::end_by_damage(const char* what) noexcept {
   try {
     service_->post([this, what] {
       const std::string text = std::string(kDamaged) + ": " + what;
@@ -314,10 +314,16 @@ void Crew::watch_deadlines(Duration limit) {
     if (limit >= deadlines_.shortest) return;
     deadlines_.shortest = limit;
   }
-  service_->post([this] {
-    service_->forget(deadline_timer_);
-    if (!stopping_) check_deadlines();
-  });
+  try {
+    service_->post([this] {
+      service_->forget(deadline_timer_);
+      if (!stopping_) check_deadlines();
+    });
+  } catch (...) {
+    const std::scoped_lock lock(deadlines_.mutex);
+    deadlines_.shortest = Deadlines::kNever;  // the next one posts again
+    throw;
+  }
 }
 
 /// Looks again after an eighth of the shortest limit. Limits are forgotten once all workers are idle and what was armed

@@ -86,8 +86,8 @@ class Crew {
   Roster roster() const;
   /// Of a claim that was read before.
   Claimant claimant(std::uint32_t incarnation) const noexcept;
-  /// Ends the pool: what lies in its memory cannot be believed. Any thread.
-  void end_by_damage(const std::string& what) noexcept;
+  /// Ends the pool: what lies in its memory cannot be believed. `what`: a literal. Any thread.
+  void end_by_damage(const char* what) noexcept;
   /// Wakes all, whatever the masks say.
   void rouse() noexcept;
   /// Kills the worker in this slot, because it breaks the protocol.

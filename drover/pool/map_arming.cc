@@ -21,8 +21,9 @@ constexpr auto kFastRefill = 2ms;
 }  // namespace
 
 void MapJob::refill() {
-  if (input_ended_ || closed_) return;
+  if (closed_) return;
   core_->require_owner();
+  if (input_ended_) return publish_watched();  // something may have been thrown before they were
   widen_window();
   const std::uint32_t largest_chunk = chunk_size();
   publish_now_ = false;
@@ -30,8 +31,7 @@ void MapJob::refill() {
   try {
     while (core_->usable() && has_room() && find_free_position() && arm_next(largest_chunk)) {
       if (!std::exchange(publish_now_, false)) continue;
-      watch_limits();
-      publish();
+      publish_watched();
       pace_.begin();  // what this took is not the range's fault
       if (pace_.slow() && something_to_do()) break;
     }
@@ -40,6 +40,10 @@ void MapJob::refill() {
   } catch (...) {
     end_inputs(std::current_exception());
   }
+  publish_watched();
+}
+
+void MapJob::publish_watched() {
   watch_limits();
   publish();
 }
@@ -143,9 +147,12 @@ void MapJob::finish_arming(std::uint32_t count) {
   auto& armed = *reinterpret_cast<ChunkEntry*>(lane.board.entry(lane.tail));
   armed.first = next_input_;
   armed.count = count;
+  if (!new_kept_.empty()) {
+    wire::Kept& kept = input_kept_[lane.position()];  // may throw: nothing is armed yet
+    kept = std::exchange(new_kept_, {});
+  }
   chunks_[lane.position()] = {.first = next_input_, .count = count, .done = 0};
   if (!input_spills_.empty()) input_spills_[lane.position()] = std::exchange(new_spill_, {});
-  if (!new_kept_.empty()) input_kept_[lane.position()] = std::exchange(new_kept_, {});
   lane.board.arm(lane.tail++);
   ++lane.busy;
   ++busy_positions_;

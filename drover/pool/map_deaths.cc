@@ -13,25 +13,27 @@ void MapJob::bury_the_dead() {
   // ring.
   const Roster roster = core_->crew().roster();
   drain_rings();
+  bool damaged = false;
   for (std::uint32_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
     const std::uint32_t seen = word(position).load(std::memory_order_acquire);
     if (state::phase(seen) == state::kArmed) continue;
     const std::uint32_t owner = state::owner(seen);
-    if (state::phase(seen) != state::kClaimed || core_->crew().claimant(owner) == Claimant::kNobody) {
-      core_->end_by_damage("the state of an item of " + spec_.name);  // whoever may run it would answer for others
+    const bool doubtful = state::phase(seen) != state::kClaimed || owner == 0 || owner > roster.newest;
+    if (doubtful) {  // a newer one was started since
+      damaged = damaged || state::phase(seen) != state::kClaimed || core_->crew().claimant(owner) == Claimant::kNobody;
     } else if (roster.is_dead(owner)) {
       lose_chunk(position, owner);
     }
   }
-  deaths_seen_ = deaths;  // not before: what throws above is done again
+  if (damaged) core_->end_by_damage(kItemState);  // whoever may run it would answer for others
+  deaths_seen_ = deaths;                          // not before: what throws above is done again
 }
 
 /// The caller has waited for long: is there something that nobody will change any more?
 void MapJob::look_for_damage() {
   core_->check_header();
-  if (slot_.closed.load(std::memory_order_relaxed) != 0)
-    core_->end_by_damage("whether " + spec_.name + " is still wanted");
+  if (slot_.closed.load(std::memory_order_relaxed) != 0) core_->end_by_damage("whether a map is still wanted");
   bury_the_dead();
   if (anything_armed()) core_->crew().rouse();
 }
@@ -99,13 +101,13 @@ void MapJob::deliver_progress(std::uint32_t position, std::uint32_t incarnation)
 }
 
 void MapJob::rearm_rest(std::uint32_t position, Chunk& chunk) {
+  if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);  // may throw
   auto& armed = *reinterpret_cast<ChunkEntry*>(entry(position));
   if (!spec_.job.indexed) reinterpret_cast<InputEntry&>(armed).skip += chunk.done;
   chunk.first += chunk.done;
   chunk.count -= std::exchange(chunk.done, 0);
   armed.first = chunk.first;
   armed.count = chunk.count;
-  if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);
   lane_of(position).board.arm(position);
   slot_.rescan.fetch_add(1, std::memory_order_release);
   core_->crew().wake(1);

@@ -368,8 +368,13 @@ bool MapJob::finished_after_close() noexcept {
   for (std::size_t position = 0; position < chunks_.size(); ++position) {
     if (chunks_[position].count == 0) continue;
     const std::uint32_t seen = word(position).load(std::memory_order_acquire);
-    const bool ended = shm::state::phase(seen) != shm::state::kClaimed ||
-                       core_->crew().claimant(shm::state::owner(seen)) != Claimant::kAlive;
+    bool ended = shm::state::phase(seen) == shm::state::kDone;
+    if (!ended) {
+      const bool claimed = shm::state::phase(seen) == shm::state::kClaimed;
+      const Claimant who = claimed ? core_->crew().claimant(shm::state::owner(seen)) : Claimant::kNobody;
+      if (who == Claimant::kNobody) core_->end_by_damage(kItemState);
+      ended = who == Claimant::kDead || (who == Claimant::kNobody && core_->has_failed());
+    }
     if (ended) free_position(position);
     finished = finished && ended;
   }

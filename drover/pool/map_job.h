@@ -108,6 +108,7 @@ class MapJob {
   void refill();
   void watch_limits();
   void end_inputs(std::exception_ptr error) noexcept;
+  void publish_watched();
   void publish() noexcept;
   bool has_room() const noexcept;
   bool more_inputs() const noexcept { return !input_ended_; }

@@ -13,6 +13,8 @@
 
 namespace drover::inline v1::detail {
 
+inline constexpr const char* kItemState = "the state of an item of a map";  ///< what was written over
+
 /// A job slot, taken for as long as this lives.
 class JobLease {
  public:

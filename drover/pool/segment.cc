@@ -74,15 +74,17 @@ std::byte* PoolSegment::map(std::uint64_t offset, std::uint64_t length) {
   return found->second.data();
 }
 
-void PoolSegment::discard(std::uint64_t offset, std::uint64_t length) const noexcept {
-  if (offset < kHeaderLength || offset % os::kPageSize != 0 || offset > kLargestFile || length > kLargestFile) return;
+bool PoolSegment::meets_mapped(std::uint64_t offset, std::uint64_t length) const noexcept {
   const std::scoped_lock lock(mutex_);
   const auto behind = mappings_.lower_bound(offset + length);
-  if (behind != mappings_.begin()) {
-    const auto& [at, mapped] = *std::prev(behind);
-    if (at + mapped.size() > offset) return;
-  }
-  file_.discard(offset, length);
+  if (behind == mappings_.begin()) return false;
+  const auto& [at, mapped] = *std::prev(behind);
+  return at + mapped.size() > offset;
+}
+
+void PoolSegment::discard(std::uint64_t offset, std::uint64_t length) const noexcept {
+  if (offset < kHeaderLength || offset % os::kPageSize != 0 || offset > kLargestFile || length > kLargestFile) return;
+  if (!meets_mapped(offset, length)) file_.discard(offset, length);  // long for much: without the mutex
 }
 
 os::Mapping map_spilled(const PoolSegment& segment, std::uint64_t offset, std::uint64_t length) {

@@ -39,6 +39,8 @@ class PoolSegment {
   std::byte* map(std::uint64_t offset, std::uint64_t length);
 
  private:
+  bool meets_mapped(std::uint64_t offset, std::uint64_t length) const noexcept;
+
   os::MemoryFile file_;
   os::Mapping header_mapping_;
   std::atomic<std::uint64_t> handed_out_{0};  ///< an end that append has seen: the header's is never lower

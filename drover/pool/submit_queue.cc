@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint32_t kFirstCapacity = 256;
 constexpr auto kStoppedWorkerPatience = std::chrono::milliseconds(50);
 constexpr auto kDamagePatience = std::chrono::milliseconds(1000);
+constexpr auto kPollsLook = std::chrono::milliseconds(100);
+constexpr const char* kTaskState = "the state of a task";
 constexpr std::size_t kEntriesToTry = 16;  // positions looked at before a larger board is made
 
 /// Nothing more will come of it. (A word that nobody can have written counts: it shall not keep a caller waiting.)
@@ -174,11 +176,16 @@ bool SubmitQueue::wait(SubmitEntry& entry, const os::Deadline& deadline) {
       until = std::min(until, std::chrono::steady_clock::now() + kStoppedWorkerPatience);
     if (deadline) until = std::min(until, *deadline);
     if (os::futex_wait(entry.word, word, until) != os::FutexWait::kTimedOut) continue;
-    const bool over = deadline && until == *deadline;
-    if (over || until == next_look) look_for_damage(entry);
+    const bool armed = state::phase(word) == state::kArmed, over = deadline && until == *deadline;
+    if (until == next_look) {
+      look_for_damage(entry);
+      next_look = std::chrono::steady_clock::now() + kDamagePatience;
+      if (armed) core_.crew().rouse();
+    } else if (over && polls_may_look()) {
+      look_for_damage(entry);
+    }
     if (over) return finished(entry);
-    if (until == next_look) next_look = std::chrono::steady_clock::now() + kDamagePatience;
-    core_.crew().wake(1);
+    if (armed) core_.crew().wake(1);
   }
 }
 
@@ -190,7 +197,26 @@ bool SubmitQueue::cancel(SubmitEntry& entry) noexcept {
   return state::phase(word) == state::kCancelled;
 }
 
+/// Whether nobody can have left this word in an entry whose result is awaited. Whoever runs the task may still write
+/// into the entry, so that it must not be used again.
+bool SubmitQueue::is_damaged(std::uint32_t word) const noexcept {
+  switch (state::phase(word)) {
+    case state::kDone:
+    case state::kCancelled:
+      return false;
+    case state::kLost:
+      return core_.crew().claimant(state::owner(word)) == Claimant::kNobody;
+    default:
+      return true;
+  }
+}
+
 void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<const std::byte>)>& read) {
+  const std::uint32_t word = entry.word.load(std::memory_order_acquire);
+  if (is_damaged(word)) {
+    core_.end_by_damage(kTaskState);
+    throw WorkerLost(std::string("a worker wrote over the pool's shared memory: ") + kTaskState, 0, -1, 0, false);
+  }
   struct Free {
     SubmitQueue& queue;
     SubmitEntry& entry;
@@ -199,7 +225,6 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
       queue.free(entry);
     }
   } const free_at_end{*this, entry};
-  const std::uint32_t word = entry.word.load(std::memory_order_acquire);
   if (state::phase(word) == state::kCancelled)
     throw Cancelled("the task was cancelled, or its pool ended before it was finished");
   if (state::phase(word) != state::kDone) {
@@ -261,7 +286,15 @@ void SubmitQueue::settle_claims() noexcept {
       damaged = damaged || claimant == Claimant::kNobody;
     });
   }
-  if (damaged) core_.end_by_damage("the state of a task");
+  if (damaged) core_.end_by_damage(kTaskState);
+}
+
+/// Callers that wait for short times, again and again, look as well, but not each time.
+bool SubmitQueue::polls_may_look() noexcept {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  auto next = next_poll_look_.load(std::memory_order_relaxed);
+  return now >= next &&
+         next_poll_look_.compare_exchange_strong(next, now + std::chrono::steady_clock::duration(kPollsLook).count());
 }
 
 /// A caller has waited for long: is there something that nobody will change any more?

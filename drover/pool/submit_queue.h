@@ -70,6 +70,8 @@ class SubmitQueue {
   wire::Kept take_kept_locked(const SubmitEntry& entry);
   void retry_or_lose(SubmitEntry& entry, std::uint32_t word) noexcept;
   void look_for_damage(const SubmitEntry& entry) noexcept;
+  bool polls_may_look() noexcept;
+  bool is_damaged(std::uint32_t word) const noexcept;
   template <class Visit>
   void for_each_entry(const Visit& visit) const;
 
@@ -77,7 +79,8 @@ class SubmitQueue {
   mutable std::mutex mutex_;
   std::vector<OwnBoard> boards_;                             // protected by mutex_
   std::unordered_map<const SubmitEntry*, wire::Kept> kept_;  // protected by mutex_
-  std::atomic<std::size_t> kept_count_{0};                   // entries in kept_, which most programs never use
+  std::atomic<std::chrono::steady_clock::rep> next_poll_look_{0};
+  std::atomic<std::size_t> kept_count_{0};  // entries in kept_, which most programs never use
 };
 
 }  // namespace drover::inline v1::detail

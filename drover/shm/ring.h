@@ -148,7 +148,8 @@ class RingConsumer {
     if (next_ == head_) head_ = header_->head.load(std::memory_order_acquire);
     const std::size_t position = next_ & (capacity_ - 1);
     const std::uint64_t left = head_ - next_;
-    if (left < value_record_ || capacity_ - position < value_record_ || left > capacity_) return nullptr;
+    if (left < value_record_ || capacity_ - position < value_record_ || left > capacity_ || position % 8 != 0)
+      return nullptr;
     std::memcpy(&header, data_ + position, sizeof header);
     if (header.kind != static_cast<std::uint8_t>(RecordHeader::Kind::kValue)) return nullptr;
     size_ = value_record_;

@@ -163,7 +163,8 @@ void Service::start_guardian() {
   } catch (const std::system_error& error) {  // out of descriptors or memory for the moment
     problem = error.what();
   }
-  log(LogLevel::kWarning, "the guardian is not watched, and is looked after later: " + problem);
+  if (guardian_failures_ == 0)
+    log(LogLevel::kWarning, "the guardian is not watched, and is looked after later: " + problem);
   at(std::chrono::steady_clock::now() + kGuardianRetry * (1 << guardian_failures_++), [this] { start_guardian(); });
 }
 
