@@ -21,7 +21,7 @@ using drover_test::SharedCounters;
 
 namespace {
 
-constexpr double kMark = 4711.125;  // found again among the tasks
+constexpr double kMark = 4711.125, kHeld = 4712.25;  // found again among the tasks
 constexpr std::uint32_t kNever = 0xfffffe;
 
 double hold(const std::string& path, double value) {
@@ -47,11 +47,11 @@ std::vector<std::span<std::byte>> mapped(bool header) {
 }
 
 /// The word of the task that has the mark in its arguments, which begin at `offset` of an entry of `size` bytes.
-std::atomic<std::uint32_t>* marked_word(std::size_t offset, std::size_t size) {
+std::atomic<std::uint32_t>* marked_word(std::size_t offset, std::size_t size, double mark = kMark) {
   for (const std::span<std::byte> memory : mapped(false)) {
     for (std::size_t at = 0; at + size <= memory.size(); at += size) {
       std::byte* const entry = memory.data() + at;
-      if (memmem(entry + offset, size - offset, &kMark, sizeof kMark) != nullptr)
+      if (memmem(entry + offset, size - offset, &mark, sizeof mark) != nullptr)
         return reinterpret_cast<std::atomic<std::uint32_t>*>(entry);
     }
   }
@@ -66,6 +66,21 @@ void expect_damage(const Ask& ask) {
   } catch (const drover::WorkerLost& error) {
     EXPECT_NE(std::string(error.what()).find("wrote over the pool's shared memory"), std::string::npos) << error.what();
   }
+}
+
+/// A word that counts as final would let go of the entry while the worker still writes into it.
+TEST(RunningTask, WhoseWordIsZeroedAnswersForNobodyElse) {
+  const SharedCounters shared;
+  drover::Pool pool({.workers = 1});
+  auto held = pool.submit<hold>(shared.path(), kHeld);
+  ASSERT_TRUE(drover_test::eventually(10s, [&] { return shared[0] == 1; }));
+  auto* const word =
+      marked_word(offsetof(drover::detail::SubmitEntry, near_arguments), sizeof(drover::detail::SubmitEntry), kHeld);
+  ASSERT_NE(word, nullptr);
+  *word = 0;
+  expect_damage([&] { held.get(); });
+  expect_damage([&] { pool.submit<hold>(shared.path(), kMark).get(); });
+  shared[1] = 1;
 }
 
 class AbandonedClaim : public testing::TestWithParam<std::uint32_t> {
