@@ -9,6 +9,7 @@
 #include <map>
 
 #include "drover/base/errors.h"
+#include "drover/health/rules/tracker.h"
 #include "drover/health/scenario/scenario_source.h"
 
 namespace {
@@ -154,6 +155,28 @@ proc 4000 ppid=100 cmd="python fit.py" threads=600 env="RANK=0 WORLD_SIZE=1 LOCA
     for (int look = 1; look < 12; ++look) {
       const Report report = watch.look();
       EXPECT_EQ(find(report, Rule::kR7) != nullptr, found) << place << " in look " << look;
+    }
+  }
+}
+
+/// The first thread waits behind another one, which hangs in the driver; threads are looked at in every fifth look.
+TEST(Watch, OfManyThreadsTheOneThatHangsInTheDriverIsNotForgotten) {
+  const Scenario scenario = Scenario::parse(
+      "s",
+      "gpu 0\nproc 4000 threads=600 tasks=4000:D:rwsem_down_read_slowpath,4001:D:uvm_va_space_down_write\n"
+      "on 0 4000 vram=30\nat 105 proc 4000 tasks=4000:S:futex_wait_queue,4001:D:uvm_va_space_down_write");
+  for (const int first_full : {0, 3}) {
+    const auto source = scenario_source(scenario);
+    Tracker tracker{Thresholds()};
+    for (int look = 0; look < 12; ++look) {
+      source->wait(Scenario::kUptime + 10 * look);
+      const Sample sample = source->sample({}, look % 5 == first_full);
+      tracker.add(sample, false, [](int) { return true; });
+      const ProcessTrack& track = tracker.processes().at(key_of(sample.host, 4000));
+      EXPECT_EQ(track.stuck.length(), 10 * std::min(look, 10)) << first_full << " in look " << look;
+      if (look < first_full) continue;
+      EXPECT_TRUE(track.in_driver) << first_full << " in look " << look;
+      EXPECT_EQ(track.stuck_threads.size(), look < 11 ? 2U : 1U) << first_full << " in look " << look;
     }
   }
 }

@@ -26,6 +26,8 @@ bool contains(const std::vector<int>& numbers, int number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
+bool is_stuck(const ThreadSample& thread) { return thread.state == 'D' && !is_frozen(thread.state, thread.waits_in); }
+
 /// It waits for others with all threads. One whose first thread sleeps for a time, or reads a terminal, as debuggers
 /// do, was made to. Not known where its threads were not seen.
 Holds asleep(const ProcessBrief& brief, const ProcessDetail& detail) {
@@ -128,15 +130,27 @@ void Tracker::add_process(const Sample& sample, const ProcessBrief& brief, const
   track.seen = sample.at;
 }
 
-/// Where the threads were not looked at, the first one was all the same; another one that is stuck may be so still.
+/// Where the threads were not looked at, the first one was all the same; another one that is stuck may be so still, and
+/// says more when the first one only waits for it.
 void Tracker::add_threads(ProcessTrack& track, double at, const ProcessDetail& detail) {
   const ThreadSample& first = detail.first;
-  if (!detail.threads.empty()) return add_stuck(track, at, detail.threads);
-  const bool is_it = contains(track.stuck_threads, first.tid);
-  if (first.state == 'D' && (is_it || !track.stuck.holds())) return add_stuck(track, at, {first});
-  if (first.state == 'D' || !is_it) return;
-  std::erase(track.stuck_threads, first.tid);
-  if (track.stuck_threads.empty()) add_stuck(track, at, {first});
+  if (!detail.threads.empty()) {
+    add_stuck(track, at, detail.threads);
+    track.others_unseen = false;
+    return;
+  }
+  if (!track.stuck.holds()) {
+    add_stuck(track, at, {first});
+    track.others_unseen = true;
+    return;
+  }
+  if (!contains(track.stuck_threads, first.tid)) return;
+  if (track.stuck_threads.size() == 1) return add_stuck(track, at, {first});
+  if (is_stuck(first)) {
+    track.stuck.add(at, at, Holds::kYes, limits_[kGap], static_cast<int>(limits_[kClear]));
+  } else {
+    std::erase(track.stuck_threads, first.tid);
+  }
 }
 
 /// What it did since it was last seen: CPU time, with all descendants when it was seen in the last look, else its own;
@@ -172,13 +186,16 @@ void Tracker::add_work(ProcessTrack& track, double at, const ProcessBrief& brief
 }
 
 /// The same thread must be uninterruptible in every look: different ones that wait for a disk in turn are at work.
+/// Those that no look has seen yet come in with the first one, as long as that is stuck.
 void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<ThreadSample>& threads) {
   std::vector<int> stuck;
   std::string place;
-  const std::vector<int>& before = track.stuck_threads;
+  const auto was_stuck = [&](const ThreadSample& thread) { return contains(track.stuck_threads, thread.tid); };
+  const bool goes_on = std::any_of(threads.begin(), threads.end(),
+                                   [&](const ThreadSample& thread) { return is_stuck(thread) && was_stuck(thread); });
+  const bool any = !track.stuck.holds() || (track.others_unseen && goes_on);
   for (const ThreadSample& thread : threads) {
-    if (thread.state != 'D' || is_frozen(thread.state, thread.waits_in)) continue;
-    if (track.stuck.holds() && !contains(before, thread.tid)) continue;
+    if (!is_stuck(thread) || (!any && !was_stuck(thread))) continue;
     stuck.push_back(thread.tid);
     if (place.empty() || waits_in_driver(thread.waits_in)) place = thread.waits_in;
   }

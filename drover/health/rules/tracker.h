@@ -27,7 +27,8 @@ struct ProcessTrack {
   Streak blocked;  ///< they use none, nothing is read or written, and all threads sleep (R7's limits)
   Streak polls;    ///< they use just one core, and nothing is read or written
   std::vector<int> stuck_threads;
-  std::string stuck_in;  ///< the kernel function; empty: not to be told
+  bool others_unseen = false;  ///< since `stuck` holds only the first thread was looked at
+  std::string stuck_in;        ///< the kernel function; empty: not to be told
   bool in_storage = false, for_memory = false, in_driver = false;
   bool frozen = false;  ///< by the freezer of its cgroup
   bool io_known = false;
