@@ -27,26 +27,51 @@ constexpr std::size_t kMostSuspects = 256;
 constexpr int kAncestors = 8;
 /// Of a launcher, its ranks that are on no GPU (yet), but not more processes than so many.
 constexpr std::size_t kMostRanks = 256;
-/// Of processes on GPUs what they started, which may work for them: not more of each than so many, and in all.
+/// Of processes on GPUs what they started, which may work for them: not more of each than so many, and in all, with
+/// the same share for each.
 constexpr std::size_t kMostBelow = 64, kMostBelowAll = 512;
 constexpr double kTopologyEvery = 60;  // seconds
 constexpr double kAskAgain = 5;        // seconds
 
-std::multimap<int, int> children_of(const HostSample& host) {
-  std::multimap<int, int> children;
-  for (const ProcessBrief& process : host.processes) children.emplace(process.parent, process.pid);
-  return children;
-}
+/// Who descends from whom. Made when it is asked for the first time, which most looks do not.
+class Descent {
+ public:
+  explicit Descent(const HostSample& host) : host_(host) {}
 
-/// The descendants of these, the nearest first, down to `leaves`, until there are `most`.
-void add_below(const std::multimap<int, int>& children, std::vector<int> parents, const std::set<int>& leaves,
-               std::size_t most, std::set<int>& found) {
-  for (std::size_t next = 0; next < parents.size() && found.size() < most; ++next) {
-    const auto [first, last] = children.equal_range(parents[next]);
-    for (auto child = first; child != last && found.size() < most; ++child) {
-      if (leaves.count(child->second) == 0 && found.insert(child->second).second) parents.push_back(child->second);
+  /// The descendants of these, the nearest first, and of brothers the youngest first, as the oldest are data workers
+  /// that a program starts once; down to `leaves`, until `most` more are found.
+  void add_below(std::vector<int> parents, const std::set<int>& leaves, std::size_t most, std::set<int>& found) {
+    if (children_.empty()) fill();
+    most += found.size();
+    for (std::size_t next = 0; next < parents.size() && found.size() < most; ++next) {
+      const auto before = [](const ProcessBrief* process, int parent) { return process->parent < parent; };
+      auto child = std::lower_bound(children_.begin(), children_.end(), parents[next], before);
+      for (; child != children_.end() && (*child)->parent == parents[next] && found.size() < most; ++child) {
+        const int pid = (*child)->pid;
+        if (leaves.count(pid) == 0 && found.insert(pid).second) parents.push_back(pid);
+      }
     }
   }
+
+ private:
+  void fill() {
+    for (const ProcessBrief& process : host_.processes) children_.push_back(&process);
+    std::sort(children_.begin(), children_.end(), [](const ProcessBrief* a, const ProcessBrief* b) {
+      return a->parent != b->parent ? a->parent < b->parent : a->start_ticks > b->start_ticks;
+    });
+  }
+
+  const HostSample& host_;
+  std::vector<const ProcessBrief*> children_;  ///< by parent
+};
+
+/// Whether one of the GPUs that it is on is in use.
+bool has_busy_gpu(const Sample& sample, int pid) {
+  const auto& gpus = sample.driver.gpus;
+  return std::any_of(gpus.begin(), gpus.end(), [&](const GpuSample& gpu) {
+    return gpu[Metric::kUtilCores].number().value_or(0) > 0 &&
+           std::any_of(gpu.rows.begin(), gpu.rows.end(), [&](const GpuProcessRow& row) { return row.pid == pid; });
+  });
 }
 
 class SystemSource : public Source {
@@ -95,8 +120,8 @@ class SystemSource : public Source {
   std::optional<int> stuck_helper(const HostSample& host, const helper::Role& role);
   static std::set<int> whom_to_describe(Sample& sample, const std::set<int>& watched);
   static std::set<int> on_gpus(const Sample& sample);
-  static std::set<int> below_launchers(const Sample& sample);
-  static std::set<int> below_gpus(const Sample& sample);
+  static std::set<int> below_launchers(const Sample& sample, Descent& descent);
+  static std::set<int> below_gpus(const Sample& sample, Descent& descent);
 
   const SystemSourceOptions options_;
   ProcessProbe processes_;
@@ -126,8 +151,9 @@ Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
     log_.fill(sample.driver, options_.now ? 0 : os::seconds_suspended());
   add_other_gpus(sample, std::move(others));
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
-  describe_missing(sample, below_launchers(sample), threads);
-  processes_.read_io(sample.host, below_gpus(sample));
+  Descent descent(sample.host);
+  describe_missing(sample, below_launchers(sample, descent), threads);
+  processes_.read_io(sample.host, below_gpus(sample, descent));
   return sample;
 }
 
@@ -281,7 +307,7 @@ std::set<int> SystemSource::on_gpus(const Sample& sample) {
 }
 
 /// What launchers of processes on GPUs started, wrappers too, down to who is on a GPU: whose workers are no ranks.
-std::set<int> SystemSource::below_launchers(const Sample& sample) {
+std::set<int> SystemSource::below_launchers(const Sample& sample, Descent& descent) {
   const std::set<int> leaves = on_gpus(sample);
   std::vector<int> launchers;
   for (const auto& [pid, detail] : sample.host.details) {
@@ -289,21 +315,22 @@ std::set<int> SystemSource::below_launchers(const Sample& sample) {
     if (process != nullptr && leaves.count(pid) == 0 && is_launcher(*process, &detail)) launchers.push_back(pid);
   }
   std::set<int> found;
-  if (!launchers.empty()) add_below(children_of(sample.host), std::move(launchers), leaves, kMostRanks, found);
+  if (!launchers.empty()) descent.add_below(std::move(launchers), leaves, kMostRanks, found);
   return found;
 }
 
-/// What processes on GPUs started, of which no more is asked than what it reads and writes.
-std::set<int> SystemSource::below_gpus(const Sample& sample) {
+/// What processes on GPUs started, of which no more is asked than what it reads and writes. One that runs with its GPU
+/// in use needs nobody else to be at work; with a GPU that rests it may poll, and wait for what it started.
+std::set<int> SystemSource::below_gpus(const Sample& sample, Descent& descent) {
   const std::set<int> roots = on_gpus(sample);
-  std::set<int> found;
-  if (roots.empty()) return found;
-  const std::multimap<int, int> children = children_of(sample.host);
+  std::vector<int> rest;
   for (const int root : roots) {
     const ProcessBrief* const process = find_process(sample.host, root);
-    if (process == nullptr || process->state == 'R' || found.size() + kMostBelow > kMostBelowAll) continue;
-    add_below(children, {root}, roots, found.size() + kMostBelow, found);
+    if (process != nullptr && (process->state != 'R' || !has_busy_gpu(sample, root))) rest.push_back(root);
   }
+  std::set<int> found;
+  const std::size_t share = std::min(kMostBelow, kMostBelowAll / std::max<std::size_t>(rest.size(), 1));
+  for (const int root : rest) descent.add_below({root}, roots, share, found);
   std::erase_if(found, [&](int pid) { return find_detail(sample.host, pid) != nullptr; });
   return found;
 }

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -279,25 +280,53 @@ TEST(Processes, AHelperThatIsStillStuckKeepsUsFromAskingAgain) {
   EXPECT_NE(sample.driver.problem.find("pid 77"), std::string::npos);
 }
 
-TEST(Processes, OfWhatAProcessOnAGpuStartedTheTrafficIsAskedWhileItRests) {
-  std::string text = "gpu 0\nproc 90\nproc 91 ppid=90\nproc 4000 ppid=90\n";
-  for (int pid = 5000; pid < 5100; ++pid) text += "proc " + std::to_string(pid) + " ppid=4000\n";
-  text += "proc 6000 ppid=5000\non 0 4000 vram=30\n";
+/// Whose traffic is asked for in one look at a situation.
+std::set<int> asked_for_traffic(const std::string& text) {
   Machine machine;
   machine.write_host(false);
   machine.write_world(Scenario::parse("s", text).at(0));
   machine.use_driver(text);
   const auto source =
       system_source({.root = machine.root(), .deadline = drover::Duration(20), .now = [] { return 1e6; }});
-  const Sample rests = source->sample({}, false);
-  ASSERT_EQ(rests.driver.state, DriverState::kOk) << rests.driver.problem;
-  const auto& asked = rests.host.io_of_descendants;
+  const Sample sample = source->sample({}, false);
+  EXPECT_EQ(sample.driver.state, DriverState::kOk) << sample.driver.problem;
+  std::set<int> asked;
+  for (const auto& [pid, bytes] : sample.host.io_of_descendants) {
+    asked.insert(pid);
+    EXPECT_EQ(sample.host.details.count(pid), 0U) << "more is not asked";
+  }
+  return asked;
+}
+
+std::string workers(int parent, int first, int count) {
+  std::string text;
+  for (int pid = first; pid < first + count; ++pid)
+    text += "proc " + std::to_string(pid) + " ppid=" + std::to_string(parent) + "\n";
+  return text;
+}
+
+TEST(Processes, OfWhatAProcessOnAGpuStartedTheTrafficIsAskedUnlessItComputes) {
+  const std::string text = "gpu 0\nproc 90\nproc 91 ppid=90\nproc 4000 ppid=90\n" + workers(4000, 5000, 70) +
+                           "proc 4900 ppid=4000 age=10\nproc 6000 ppid=5000\n";
+  const std::set<int> asked = asked_for_traffic(text + "on 0 4000 vram=30\n");
   EXPECT_EQ(asked.size(), 64U);
-  EXPECT_EQ(asked.count(5000), 1U);
-  EXPECT_EQ(asked.count(91) + asked.count(4000), 0U);
-  EXPECT_EQ(rests.host.details.count(5000), 0U) << "more is not asked";
-  machine.write_world(Scenario::parse("s", text + "proc 4000 state=R\n").at(0));
-  EXPECT_TRUE(source->sample({}, false).host.io_of_descendants.empty());
+  EXPECT_EQ(asked.count(4900), 1U) << "the one that it started last";
+  EXPECT_EQ(asked.count(91) + asked.count(4000) + asked.count(6000), 0U);
+  EXPECT_EQ(asked_for_traffic(text + "proc 4000 state=R\non 0 4000 vram=30\n"), asked) << "its GPU rests: it may poll";
+  EXPECT_TRUE(asked_for_traffic(text + "proc 4000 state=R\non 0 4000 vram=30 sm=90\n").empty());
+}
+
+TEST(Processes, WhomToAskForTrafficIsSharedEvenly) {
+  std::string text = "gpu 0\n";
+  for (int root = 4000; root < 4012; ++root)
+    text += "proc " + std::to_string(root) + "\non 0 " + std::to_string(root) + " vram=1\n" +
+            workers(root, 100 * (root - 3900), 43);
+  const std::set<int> asked = asked_for_traffic(text);
+  EXPECT_EQ(asked.size(), 12U * 42);
+  for (int root = 4000; root < 4012; ++root) {
+    const int first = 100 * (root - 3900);
+    EXPECT_EQ(std::distance(asked.lower_bound(first), asked.lower_bound(first + 100)), 42) << root;
+  }
 }
 
 }  // namespace
