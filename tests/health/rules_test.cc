@@ -221,7 +221,8 @@ TEST(Defunct, ItsParentIsEndedOnlyWhereItServesNobodyElse) {
   EXPECT_NE(alone.find("end the parent after asking: kill -TERM 90"), std::string::npos) << alone;
   for (const char* const lines :
        {"proc 90 name=launcher\nproc 91 ppid=90\nproc 4000 ppid=90 state=Z",
-        "proc 90 name=jupyter-lab\nproc 4000 ppid=90 state=Z", "proc 90 name=zsh\nproc 4000 ppid=90 state=Z"}) {
+        "proc 90 name=jupyter-lab\nproc 4000 ppid=90 state=Z", "proc 90 name=zsh\nproc 4000 ppid=90 state=Z",
+        "proc 90 name=trainer\non 0 90 vram=20\nproc 4000 ppid=90 state=Z"}) {
     const std::string action = advice_about_parent(lines);
     EXPECT_NE(action.find("kill -CHLD 90 asks its parent"), std::string::npos) << action;
     EXPECT_EQ(action.find("kill -TERM"), std::string::npos) << action;
@@ -269,6 +270,24 @@ TEST(Kernel, KilledWhilePausedIsToldAlsoOfWhatIsOnNoGpu) {
       play_text("window 60\ngpu 0\nproc 4000 name=redis-server state=D kill=1 wchan=__refrigerator\n"), Rule::kR2);
   EXPECT_EQ(finding.verdict, "KILLED WHILE PAUSED");
   EXPECT_EQ(finding.severity, Severity::kInfo);
+}
+
+TEST(Kernel, NoUnitIsStoppedForWhatIsOnNoGpu) {
+  const Finding finding = first(
+      play_text("window 60\ngpu 0\nproc 4000 ppid=1 kill=1 state=R cgroup=/system.slice/hub.service\n"), Rule::kR2);
+  ASSERT_EQ(finding.pid, 4000);
+  EXPECT_EQ(joined(finding.action).find("systemctl stop"), std::string::npos) << joined(finding.action);
+  EXPECT_EQ(joined(finding.action).find("what it waits for"), std::string::npos) << "it runs: nothing is waited for";
+}
+
+TEST(Kernel, WhereThePlaceIsNotToldRootIsToLookFirst) {
+  const std::string unknown = joined(shipped("stuck-place-unknown", Rule::kR2).action);
+  EXPECT_LT(unknown.find("look as root first"), unknown.find("reboot")) << unknown;
+  const std::string told = joined(
+      first(play_text("window 120\ngpu 0\nproc 4000 state=D wchan=rwsem_down_write_slowpath\non 0 4000 vram=30\n"),
+            Rule::kR2)
+          .action);
+  EXPECT_EQ(told.find("look as root"), std::string::npos) << told;
 }
 
 /// Of three looks a minute apart the threads are seen in the first and in none of the others, or the other way round.

@@ -68,11 +68,19 @@ void advise_kernel(const Subject& subject, const ProcessTrack& track, Finding& f
   const GpuSample* const gpu = subject.gpus.empty() ? nullptr : subject.gpus.front().gpu;
   finding.action.push_back("keep evidence: cat /proc/" + std::to_string(subject.pid) + "/task/*/wchan; " +
                            how_to_read_log(gpu));
-  finding.action.push_back(
-      track.in_driver ? "more signals do nothing: drain the node, read the kernel's log, then reset the GPU (" +
-                            how_to_reset(gpu) + ", as root) or reboot"
-                      : "more signals do nothing: it goes on when what it waits for comes; where that never does, "
-                        "drain the node and reboot it");
+  if (track.stuck.holds() && track.stuck_in.empty()) {
+    finding.action.push_back(
+        "look as root first, where it waits: what waits for storage or memory goes on by itself when that comes");
+  }
+  if (track.in_driver) {
+    finding.action.push_back("more signals do nothing: drain the node, read the kernel's log, then reset the GPU (" +
+                             how_to_reset(gpu) + ", as root) or reboot");
+  } else {
+    finding.action.push_back(std::string("more signals do nothing: ") +
+                             (track.stuck.holds() ? "it goes on when what it waits for comes; where that never does"
+                                                  : "it ends when it leaves the kernel; where it never does") +
+                             ", drain the node and reboot it");
+  }
 }
 
 /// R2 for one process: `subject` may be on no GPU.
@@ -136,13 +144,20 @@ bool may_be_signalled(const Scene& scene, const ProcessBrief* parent, const Subj
   return detail != nullptr && detail->uid && zombie.detail != nullptr && detail->uid == zombie.detail->uid;
 }
 
-/// A notebook's or another server, a person's shell, or what has another child that lives.
-bool works_for_others(const Scene& scene, const ProcessBrief& parent) {
+bool is_on_gpu(const Scene& scene, int pid) {
+  const auto& gpus = scene.last.driver.gpus;
+  return std::any_of(gpus.begin(), gpus.end(), [&](const GpuSample& gpu) {
+    return std::any_of(gpu.rows.begin(), gpu.rows.end(), [&](const GpuProcessRow& row) { return row.pid == pid; });
+  });
+}
+
+/// A notebook's or another server, a person's shell, or what is on a GPU itself or has another child that lives.
+bool does_more(const Scene& scene, const ProcessBrief& parent) {
   static constexpr auto kShells = std::to_array<std::string_view>(
       {"bash", "sh", "dash", "zsh", "fish", "ksh", "tcsh", "csh", "tmux: server", "screen"});
   const HostSample& host = scene.last.host;
   const Kind kind = kind_of(host, parent, find_detail(host, parent.pid));
-  if (kind == Kind::kNotebook || kind == Kind::kServer) return true;
+  if (kind == Kind::kNotebook || kind == Kind::kServer || is_on_gpu(scene, parent.pid)) return true;
   if (std::find(kShells.begin(), kShells.end(), parent.name) != kShells.end()) return true;
   return std::any_of(host.processes.begin(), host.processes.end(),
                      [&](const ProcessBrief& process) { return process.parent == parent.pid && process.state != 'Z'; });
@@ -158,9 +173,9 @@ void advise_parent(const Scene& scene, const Subject& zombie, Finding& finding) 
   } else if (!may_be_signalled(scene, parent, zombie)) {
     finding.action.push_back("a zombie cannot be killed, and only its parent, pid " + name +
                              ", can collect it: ask its owner, and do not end it, as others may depend on it");
-  } else if (works_for_others(scene, *parent)) {
+  } else if (does_more(scene, *parent)) {
     finding.action.push_back("a zombie cannot be killed: kill -CHLD " + number + " asks its parent, pid " + name +
-                             ", to collect it, and ends nothing; do not end the parent, which works for others too");
+                             ", to collect it, and ends nothing; do not end the parent, which does more than that");
   } else {
     finding.action.push_back("a zombie cannot be killed: kill -CHLD " + number + " asks its parent, pid " + name +
                              ", to collect it; if that does not help, end the parent after asking: kill -TERM " +
@@ -326,15 +341,21 @@ void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vecto
       judge_kernel(scene, subject, findings);
     }
   }
-  for (const auto& [pid, detail] : scene.last.host.details) {  // those that are on no GPU
+  const HostSample& host = scene.last.host;
+  for (const auto& [pid, detail] : host.details) {  // those that are on no GPU
     const auto on_gpu = [&, wanted = pid](const Subject& subject) { return subject.pid == wanted; };
     if (std::any_of(all.begin(), all.end(), on_gpu)) continue;
     Subject subject;
     subject.pid = pid;
-    subject.brief = find_process(scene.last.host, pid);
+    subject.brief = find_process(host, pid);
+    if (subject.brief == nullptr) continue;
     subject.detail = &detail;
-    subject.track = scene.tracker.process(key_of(scene.last.host, pid));
-    subject.job = job_of(detail);
+    subject.track = scene.tracker.process(key_of(host, pid));
+    subject.job = job_of(host, *subject.brief, detail);
+    // Who began its unit is not looked at: to stop that might end another user's service.
+    if (subject.job.scheduler == "systemd") {
+      for (std::string* const text : {&subject.job.scheduler, &subject.job.id, &subject.job.label}) text->clear();
+    }
     judge_kernel(scene, subject, findings);
   }
 }
