@@ -54,8 +54,9 @@ struct JobRow {
   std::string label, user;  ///< label: "slurm 4711", or what else tells the job from others
   std::optional<int> world_size;
   std::vector<JobRank> ranks;
-  std::size_t unread = 0;    ///< processes of its user on GPUs of its nodes that may be ranks: nobody could read that
-  std::string not_compared;  ///< why nothing may be said about it; empty: it was compared
+  std::size_t unread = 0;  ///< processes of its user on GPUs of its nodes that may be ranks: nobody could read that
+  bool first_is_parent = false;  ///< rank 0 is on a GPU without its number: as Lightning's, which started the others
+  std::string not_compared;      ///< why nothing may be said about it; empty: it was compared
 };
 
 /// Nodes are in natural order of their names (n2 before n10), findings the worst first, users by the GPUs they hold.

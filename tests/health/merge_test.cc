@@ -252,6 +252,26 @@ TEST(Merge, ARankThatCouldNotBeReadIsNotMissing) {
   }
 }
 
+/// As PyTorch Lightning starts them: the first rank, which starts the others, shows no number.
+TEST(Merge, AFirstRankWithoutItsNumberIsNotMissing) {
+  for (const int parent : {4000, 100}) {
+    Report report = node("a", 0, 8, std::vector<Seen>(8, kSpins));
+    for (GpuReport& gpu : report.gpus) gpu.processes[0].process.parent = parent;
+    ProcessReport& first = report.gpus[0].processes[0].process;
+    first.parent = 90;
+    first.rank = std::nullopt;
+    std::erase_if(report.findings, [](const Finding& finding) { return finding.gpu == 0; });
+    const auto finding = odd(merge({read(report)}));
+    EXPECT_EQ(finding ? finding->verdict : "", parent == 4000 ? "" : "RANK MISSING");
+    report.gpus.pop_back();
+    std::erase_if(report.findings, [](const Finding& one) { return one.gpu == 7; });
+    const auto missing = odd(merge({read(report)}));
+    ASSERT_TRUE(missing);
+    EXPECT_EQ(missing->because.at(0),
+              std::string("of 8 ranks these are on no GPU here: ") + (parent == 4000 ? "7" : "0, 7"));
+  }
+}
+
 TEST(Merge, JobsThatNothingTellsApartAreKeptApart) {
   std::vector<ReadReport> reports = job(kSpins, kBlocked);  // each node a job of its own, as mpirun starts them
   for (ReadReport& one : reports) {
