@@ -405,6 +405,19 @@ TEST(Waiting, AChildThatMovesDataIsWork) {
   EXPECT_TRUE(look(120).blocked.holds()) << "what only a monitor writes is none";
 }
 
+/// A rank of the node is missing, which counts only after r6.high.
+TEST(Waiting, ANoteThatRanksAreMissingHidesNoWarning) {
+  const std::string text =
+      "window 420\ngpu 0 power=66\nproc 100 name=torchrun\nproc 4000 ppid=100 cmd=\"python fit.py\" "
+      "wchan=futex_wait_queue env=\"RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2\"\non 0 4000 vram=12\n";
+  const Report note = play_text(text);
+  EXPECT_EQ(first(note, Rule::kR5).severity, Severity::kInfo);
+  EXPECT_EQ(first(note, Rule::kR7).verdict, "") << "one verdict for a process";
+  const Report report = play_text(text + "set r7.hold=5m\n");
+  EXPECT_EQ(first(report, Rule::kR7).severity, Severity::kWarning);
+  EXPECT_EQ(first(report, Rule::kR5).verdict, "");
+}
+
 TEST(Idle, SaysWhatMayNotBeSeen) {
   const std::string text =
       "window 4500\ngpu 0\nproc 100 name=bash\nproc 4000 ppid=100 cmd=train io=na\non 0 4000 vram=30\n";

@@ -355,6 +355,16 @@ void refer(const Subject& subject, const Finding& first, const Job& firsts, Find
                     std::to_string(subject.pid)};
 }
 
+/// The most specific verdict about what it does; but one that is only a note hides no warning.
+bool judge_waiting(const JobView& view, std::vector<Finding>& findings) {
+  std::vector<Finding> orphan, waits;
+  judge_orphan(view, orphan);
+  if (!judge_spinning(view, waits)) judge_blocked(view, waits);
+  const bool is_orphan = !orphan.empty() && (waits.empty() || orphan.front().severity >= waits.front().severity);
+  for (Finding& finding : is_orphan ? orphan : waits) findings.push_back(std::move(finding));
+  return is_orphan || !waits.empty();
+}
+
 }  // namespace
 
 void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings) {
@@ -365,7 +375,7 @@ void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector
     if (subject.age(scene.last.at) < scene.limits[kGrace]) continue;          // it may still be starting
     if (subject.track != nullptr && subject.track->killed.holds()) continue;  // R2's
     const JobView view(scene, subject, all);
-    if (!judge_orphan(view, findings) && !judge_spinning(view, findings) && !judge_blocked(view, findings)) {
+    if (!judge_waiting(view, findings)) {
       judge_idle(view, findings);
       continue;
     }
