@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "drover/health/engine.h"
 #include "drover/health/probe/process_probe.h"
@@ -121,10 +122,10 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-void write_stat(Machine& machine, int pid, char state, int threads) {
+void write_stat(Machine& machine, int pid, char state, int threads, int parent = 1) {
   ProcessBrief brief;
   brief.pid = pid;
-  brief.parent = 1;
+  brief.parent = parent;
   brief.threads = threads;
   brief.state = state;
   brief.name = "python";
@@ -280,11 +281,22 @@ TEST(Processes, AHelperThatIsStillStuckKeepsUsFromAskingAgain) {
   EXPECT_NE(sample.driver.problem.find("pid 77"), std::string::npos);
 }
 
+/// Numbers from `first` on, of which no more is written than who they are and what they read.
+struct Workers {
+  int parent, first, count;
+};
+
 /// Whose traffic is asked for in one look at a situation.
-std::set<int> asked_for_traffic(const std::string& text) {
+std::set<int> asked_for_traffic(const std::string& text, const std::vector<Workers>& below) {
   Machine machine;
   machine.write_host(false);
   machine.write_world(Scenario::parse("s", text).at(0));
+  for (const Workers& workers : below) {
+    for (int pid = workers.first; pid < workers.first + workers.count; ++pid) {
+      write_stat(machine, pid, 'S', 1, workers.parent);
+      machine.write("/proc/" + std::to_string(pid) + "/io", "rchar: 1000\nwchar: 0\nsyscr: 1\n");
+    }
+  }
   machine.use_driver(text);
   const auto source =
       system_source({.root = machine.root(), .deadline = drover::Duration(20), .now = [] { return 1e6; }});
@@ -298,34 +310,31 @@ std::set<int> asked_for_traffic(const std::string& text) {
   return asked;
 }
 
-std::string workers(int parent, int first, int count) {
-  std::string text;
-  for (int pid = first; pid < first + count; ++pid)
-    text += "proc " + std::to_string(pid) + " ppid=" + std::to_string(parent) + "\n";
-  return text;
-}
-
 TEST(Processes, OfWhatAProcessOnAGpuStartedTheTrafficIsAskedUnlessItComputes) {
-  const std::string text = "gpu 0\nproc 90\nproc 91 ppid=90\nproc 4000 ppid=90\n" + workers(4000, 5000, 70) +
-                           "proc 4900 ppid=4000 age=10\nproc 6000 ppid=5000\n";
-  const std::set<int> asked = asked_for_traffic(text + "on 0 4000 vram=30\n");
+  const std::vector<Workers> workers = {{4000, 5000, 70}};
+  const std::string text =
+      "gpu 0\nproc 90\nproc 91 ppid=90\nproc 4000 ppid=90\nproc 4900 ppid=4000 age=10\nproc 6000 ppid=5000\n";
+  const std::set<int> asked = asked_for_traffic(text + "on 0 4000 vram=30\n", workers);
   EXPECT_EQ(asked.size(), 64U);
   EXPECT_EQ(asked.count(4900), 1U) << "the one that it started last";
   EXPECT_EQ(asked.count(91) + asked.count(4000) + asked.count(6000), 0U);
-  EXPECT_EQ(asked_for_traffic(text + "proc 4000 state=R\non 0 4000 vram=30\n"), asked) << "its GPU rests: it may poll";
-  EXPECT_TRUE(asked_for_traffic(text + "proc 4000 state=R\non 0 4000 vram=30 sm=90\n").empty());
+  EXPECT_EQ(asked_for_traffic(text + "proc 4000 state=R\non 0 4000 vram=30\n", workers), asked)
+      << "its GPU rests: it may poll";
+  EXPECT_TRUE(asked_for_traffic(text + "proc 4000 state=R\non 0 4000 vram=30 sm=90\n", workers).empty());
 }
 
 TEST(Processes, WhomToAskForTrafficIsSharedEvenly) {
   std::string text = "gpu 0\n";
-  for (int root = 4000; root < 4012; ++root)
-    text += "proc " + std::to_string(root) + "\non 0 " + std::to_string(root) + " vram=1\n" +
-            workers(root, 100 * (root - 3900), 43);
-  const std::set<int> asked = asked_for_traffic(text);
-  EXPECT_EQ(asked.size(), 12U * 42);
+  std::vector<Workers> workers;
   for (int root = 4000; root < 4012; ++root) {
-    const int first = 100 * (root - 3900);
-    EXPECT_EQ(std::distance(asked.lower_bound(first), asked.lower_bound(first + 100)), 42) << root;
+    text += "proc " + std::to_string(root) + "\non 0 " + std::to_string(root) + " vram=1\n";
+    workers.push_back({root, 100 * (root - 3900), 43});
+  }
+  const std::set<int> asked = asked_for_traffic(text, workers);
+  EXPECT_EQ(asked.size(), 12U * 42);
+  for (const Workers& some : workers) {
+    const auto first = asked.lower_bound(some.first), last = asked.lower_bound(some.first + some.count);
+    EXPECT_EQ(std::distance(first, last), 42) << some.parent;
   }
 }
 
