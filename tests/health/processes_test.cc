@@ -88,12 +88,12 @@ TEST_F(Program, ThatEndsKeepsItsCommand) {
 
 TEST_F(Program, ThatWroteATitleOverItsEnvironmentHasNoneThatIsKnown) {
   EXPECT_TRUE(look().environment_known);
-  for (const std::string& text : {std::string("ner: rank 0 step 7\0\0\0\0", 22), std::string(9, '\0'),
-                                  std::string("rank 0: loss=1\0\0", 16), std::string("=x\0", 3)}) {
+  for (const std::string& text :
+       {std::string("ner: rank 0 step 7\0\0\0\0", 22), std::string(9, '\0'), std::string("rank 0: loss=1\0\0", 16),
+        std::string("=x\0", 3), std::string("step=100\0\0\0", 11)}) {
     put("python", std::string("python\0train.py\0", 16), text);
-    ProcessDetail detail;
-    for (int i = 0; i < 16; ++i) detail = look();
-    EXPECT_FALSE(detail.environment_known) << text;
+    probe_.emplace(machine_.root());
+    EXPECT_FALSE(look().environment_known) << text;
   }
   for (const std::string& text :
        {std::string(), std::string("BASH_FUNC_a%%=() { x; }\0", 24), std::string("_=\0", 3)}) {
@@ -102,6 +102,16 @@ TEST_F(Program, ThatWroteATitleOverItsEnvironmentHasNoneThatIsKnown) {
     for (int i = 0; i < 16; ++i) detail = look();
     EXPECT_TRUE(detail.environment_known) << text;
   }
+}
+
+TEST_F(Program, ThatWritesATitleLaterKeepsTheEnvironmentThatWasRead) {
+  look();
+  put("python", std::string("step 100\0", 9), std::string("=100 rank 0\0\0", 13));
+  ProcessDetail detail;
+  for (int i = 0; i < 40; ++i) detail = look();
+  EXPECT_EQ(detail.command, "step 100");
+  EXPECT_TRUE(detail.environment_known);
+  EXPECT_EQ(detail.environment["SLURM_JOB_ID"], "1");
 }
 
 /// Leaves so many descriptors while it lives.

@@ -97,6 +97,15 @@ std::optional<int> render_minor(const std::string& link) {
   return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
+/// A title that is written later takes nothing from the environment that was read before.
+void keep(Program program, Program& known) {
+  if (!program.environment_known && known.environment_known) {
+    program.environment = std::move(known.environment);
+    program.environment_known = true;
+  }
+  known = std::move(program);
+}
+
 /// What one process has open; nullopt when that may not be seen.
 std::optional<Holder> holder_of(const os::HostFolder& proc, int pid, bool& unreadable) {
   const os::HostFolder descriptors(proc, (std::to_string(pid) + "/fd").c_str());
@@ -229,7 +238,7 @@ bool ProcessProbe::read_programs(const std::vector<Described>& all, std::chrono:
     if (read) known->request = *request++;
     if (const Program* const program = known->request.answer()) {
       // Of a process that ends the command is empty: then what it was stays.
-      if (!program->command.empty() || known->program.command.empty()) known->program = *program;
+      if (!program->command.empty() || known->program.command.empty()) keep(*program, known->program);
       known->request = {};
     }
     detail->command = known->program.command;

@@ -21,7 +21,8 @@ namespace drover::inline v1::health {
 
 /// Reads the process table: a line about every process, more about those asked for. Keeps what hardly ever changes
 /// while a process lives (command, environment), by pid and start time: it is read again when the name changes, as exec
-/// does that, and in every 16th look, as a program may have the name of the one before. One thread at a time.
+/// does that, and in every 16th look, as a program may have the name of the one before; a title that is then found in
+/// the place of the environment takes nothing from what is known. One thread at a time.
 class ProcessProbe {
  public:
   explicit ProcessProbe(const std::string& root) : proc_(root + "/proc") {}

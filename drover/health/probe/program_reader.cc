@@ -12,10 +12,12 @@ namespace drover::inline v1::health {
 namespace {
 
 /// A program that gives itself a title writes it over its arguments, and then over its environment, of which nothing is
-/// left: "NAME=" is where it begins.
+/// left: "NAME=" is where it begins, and no entry is empty. A title may have a '='; what it did not need it fills with
+/// zeros.
 bool is_environment(std::string_view text) {
   const std::string_view name = text.substr(0, std::min(text.find('='), text.size()));
   const auto fits = [](char c) { return c > ' ' && c <= '~' && c != ':'; };
+  if (text.find(std::string_view("\0\0", 2)) != text.npos) return false;
   return text.empty() || (!name.empty() && name.size() < text.size() && std::all_of(name.begin(), name.end(), fits));
 }
 
