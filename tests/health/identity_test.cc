@@ -100,6 +100,44 @@ TEST(Unit, IsAJobsOwnOnlyWhereItHasNoOthersProcesses) {
   EXPECT_TRUE(job(40).of_user);
 }
 
+TEST(Unit, OfTerminalsAndDesktopsIsNoJobsOwn) {
+  const std::string apps = "/user.slice/user-1000.slice/user@1000.service/app.slice/";
+  Host host;  // orphans: no shell above them tells
+  host.add(10, 1, "python");
+  const auto label = [&](const std::string& cgroup) {
+    host.host.details[10].cgroup = cgroup;
+    return job_of(host.host, host.brief(10), *find_detail(host.host, 10)).label;
+  };
+  for (const char* const unit :
+       {"gnome-terminal-server.service", "tmux.service", "tmux-spawn-1.service", "screen.service",
+        "app-org.kde.konsole@a1.service", "emacs.service", "dbus.service", "dbus-broker.service"})
+    EXPECT_EQ(label(apps + unit), "") << unit;
+  for (const char* const unit : {"vncserver@:1.service", "xrdp.service", "xrdp-sesman.service"})
+    EXPECT_EQ(label(std::string("/system.slice/") + unit), "") << unit;
+  EXPECT_EQ(label(apps + "fit.service"), "unit fit.service");
+  host.add(20, 1, "mux-server").add(21, 20, "bash", "-bash").add(22, 21, "python", "python a.py");
+  for (const int pid : {20, 21, 22}) host.host.details[pid].cgroup = apps + "mux.service";
+  const auto job = [&] { return job_of(host.host, host.brief(22), *find_detail(host.host, 22)); };
+  EXPECT_EQ(job().label, "") << "a person types there";
+  host.host.details[21].command = "bash run.sh";
+  EXPECT_EQ(job().label, "unit mux.service");
+}
+
+/// A user may call a folder below his own user@N.service what he likes, and commands are to be pasted by root.
+TEST(Unit, AndContainerWithANameThatAShellWouldTakeApartAreNone) {
+  for (const char* const cgroup :
+       {"/user@1.service/x;reboot;.service", "/user@1.service/$(reboot).service", "/user@1.service/-x.service",
+        "/user@1.service/docker-a;reboot;", "/user@1.service/kubepods/pod;reboot;", "/user@1.service/a b.service"}) {
+    ProcessDetail detail;
+    detail.cgroup = cgroup;
+    EXPECT_EQ(job_of(detail).id, "") << cgroup;
+    EXPECT_EQ(job_of(detail).label, "") << cgroup;
+  }
+  ProcessDetail detail;
+  detail.cgroup = "/system.slice/fit-a_b.c@x:1.service";
+  EXPECT_EQ(job_of(detail).id, "fit-a_b.c@x:1.service");
+}
+
 TEST(Rank, OfLightningIsKnownOnTheFirstNode) {
   Host host;
   std::map<std::string, std::string> environment = {{"LOCAL_RANK", "1"}, {"NODE_RANK", "0"}, {"WORLD_SIZE", "4"}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "drover/health/rules/rules.h"
@@ -34,14 +35,19 @@ int kin_of(const HostSample& host, const ProcessBrief& process, const std::set<i
   return 0;
 }
 
-/// A unit of the machine, or what root started as a daemon: it leads its own group, which workers of a job do not. A
-/// rank is neither, though torchrun makes it lead its own.
-bool is_service(const HostSample& host, const ProcessBrief& process, const ProcessDetail* detail) {
+/// A unit of the machine, what root started as a daemon (it leads its own group, which workers of a job do not), who
+/// looks after processes of others, as a slurmstepd, and what supervisord and the like have started and not lost. A
+/// rank is none of these, though torchrun makes it lead its own group.
+bool is_service(const Scene& scene, const ProcessBrief& process, const ProcessDetail* detail) {
+  const bool roots = detail == nullptr || detail->uid.value_or(0) == 0;
+  if (roots && is_supervisor(process.name)) return true;
   if (detail == nullptr) return false;
+  const HostSample& host = scene.last.host;
   const Job job = job_of(host, process, *detail);
   if (job.ranked()) return false;
   const bool unit = job.scheduler == "systemd" && detail->cgroup.find("/system.slice/") != std::string::npos;
-  return unit || (detail->uid == 0U && process.group == process.pid);
+  const bool supervised = is_run_by_supervisor(*detail) && !is_adopted(host, process, scene.container);
+  return unit || supervised || (detail->uid == 0U && process.group == process.pid);
 }
 
 /// Why this holder has none of the memory; empty: it may have it.
@@ -52,12 +58,20 @@ std::string innocence(const Scene& scene, const ProcessBrief& process, const std
   const int kin = kin_of(host, process, listed);
   if (kin == process.pid) return "listed on another GPU, and lives";
   if (kin != 0) return "of " + name_of(host, kin) + ", which is listed and lives";
-  if (is_service(host, process, detail)) return "a service of the machine or a daemon of root";
+  if (is_service(scene, process, detail)) return "a service of the machine or a daemon of root";
   if (uid && detail != nullptr && detail->uid && *detail->uid != *uid) return "another user's";
   return {};
 }
 
 }  // namespace
+
+bool is_supervisor(std::string_view name) {
+  static constexpr auto kStarts = std::to_array<std::string_view>(
+      {"containerd", "conmon", "dockerd", "podman", "runc",    "crun",     "runsc",     "kubelet",
+       "crio",       "slurm",  "pbs_mom", "sge_",   "condor_", "sshd",     "systemd",   "cron",
+       "atd",        "login",  "sudo",    "s6-",    "runsv",   "supervis", "jupyterhub"});
+  return std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return name.starts_with(start); });
+}
 
 std::string name_of(const HostSample& host, int pid) {
   const ProcessBrief* const process = find_process(host, pid);

@@ -42,35 +42,55 @@ bool is_one_of(std::string_view text, const std::array<std::string_view, N>& wor
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-/// Units in which others' processes stay: to end one of these by its unit would end them all.
+constexpr std::array<std::string_view, 5> kSupervisors = {"nomad", "gitlab-runner", "jenkins", "supervisor",
+                                                          "supervisord"};
+
+/// Units in which others' processes stay, or all of a person's: to end one of these by its unit would end them all.
 bool is_host_of_others(std::string_view unit) {
-  static constexpr std::array<std::string_view, 20> kHosts = {
-      "cron",  "crond",         "cronie",  "anacron",    "atd",         "ssh",           "sshd",
-      "user",  "jupyterhub",    "slurmd",  "pbs",        "sgeexecd",    "lsfd",          "condor",
-      "nomad", "gitlab-runner", "jenkins", "supervisor", "supervisord", "rstudio-server"};
-  return is_one_of(unit.substr(0, unit.find_first_of("@.")), kHosts);
+  static constexpr std::array<std::string_view, 8> kOfPersons = {"gnome-terminal", "tmux",  "screen", "vncserver",
+                                                                 "xrdp",           "emacs", "dbus",   "app-"};
+  static constexpr std::array<std::string_view, 15> kHosts = {
+      "cron",       "crond",  "cronie", "anacron",  "atd",  "ssh",    "sshd",          "user",
+      "jupyterhub", "slurmd", "pbs",    "sgeexecd", "lsfd", "condor", "rstudio-server"};
+  const std::string_view name = unit.substr(0, unit.find_first_of("@."));
+  return is_one_of(name, kHosts) || is_one_of(name, kSupervisors) ||
+         std::any_of(kOfPersons.begin(), kOfPersons.end(),
+                     [&](std::string_view start) { return name.starts_with(start); });
+}
+
+/// Users may call their cgroups what they like, and commands with these names are to be pasted into a shell.
+bool is_safe_in_shell(const std::string& name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view(":_.@-").find(c) != std::string_view::npos;
+  };
+  return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
 }
 
 void find_container(Job& job, const std::string& cgroup) {
   if (cgroup.find("kubepods") != cgroup.npos) {
+    std::string id = part_after(cgroup, "/pod");
+    if (id.empty()) id = part_after(cgroup, "-pod");
+    if (!is_safe_in_shell(id)) return;
     job.scheduler = "kubernetes";
-    job.id = part_after(cgroup, "/pod");
-    if (job.id.empty()) job.id = part_after(cgroup, "-pod");
+    job.id = std::move(id);
     job.label = "pod " + job.id;
     return;
   }
   for (const std::string_view mark : {"/docker-", "/docker/", "/libpod-"}) {
     const std::string id = part_after(cgroup, mark);
-    if (id.empty()) continue;
+    if (!is_safe_in_shell(id)) continue;
     job.scheduler = "docker";
     job.id = id.substr(0, 12);
     job.label = "container " + job.id;
     return;
   }
   const std::size_t slash = cgroup.rfind('/');
-  if (slash == cgroup.npos || !cgroup.ends_with(".service") || is_host_of_others(cgroup.substr(slash + 1))) return;
+  if (slash == cgroup.npos || !cgroup.ends_with(".service")) return;
+  std::string unit = cgroup.substr(slash + 1);
+  if (!is_safe_in_shell(unit) || is_host_of_others(unit)) return;
   job.scheduler = "systemd";
-  job.id = cgroup.substr(slash + 1);
+  job.id = std::move(unit);
   job.label = "unit " + job.id;
   job.of_user = cgroup.find("/user@") < slash;
 }
@@ -230,7 +250,7 @@ bool tells_job(const ProcessDetail& detail) {
 void find_rank_of_lightning(Job& job, const ProcessDetail& detail) {
   if (job.rank || job.world_size.value_or(1) < 2 || number(detail, {"NODE_RANK"}) != 0) return;
   job.rank = number(detail, {"LOCAL_RANK"});
-  job.launched = job.ranked();
+  job.launched = job.of_lightning = job.ranked();
 }
 
 void find_components(Job& job, const ProcessDetail& detail) {
@@ -240,13 +260,13 @@ void find_components(Job& job, const ProcessDetail& detail) {
   }
 }
 
-/// Whether what began its unit is another user's, as a JupyterHub of root's is.
-bool is_in_unit_of_another(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
+/// Whether what began its unit is another user's, as a JupyterHub of root's is, or a person types into it.
+bool is_in_unit_of_others(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
   const ProcessBrief* ancestor = find_process(host, process.parent);
   for (int steps = 0; ancestor != nullptr && ancestor->pid > 1 && steps < kMostAncestors; ++steps) {
     const ProcessDetail* const more = find_detail(host, ancestor->pid);
     if (more == nullptr || more->cgroup != detail.cgroup) return false;
-    if (more->uid != detail.uid) return true;
+    if (more->uid != detail.uid || is_terminal(*ancestor, more)) return true;
     ancestor = find_process(host, ancestor->parent);
   }
   return false;
@@ -265,7 +285,9 @@ Job job_of(const ProcessDetail& detail) {
   for (const char* const name : {"LOCAL_WORLD_SIZE", "CROSS_SIZE", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK",
                                  "PMI_RANK", "PMIX_NAMESPACE", "SLURM_PROCID"})
     job.launched = job.launched || variable(detail, name) != nullptr;
-  job.one_node = variable(detail, "MASTER_ADDR") != nullptr && has_own_master(detail);
+  // It may also be left over from an earlier trial, and mean nothing to those who meet by other means.
+  const bool some_here = job.local_world_size && job.world_size && *job.local_world_size < *job.world_size;
+  job.one_node = variable(detail, "MASTER_ADDR") != nullptr && has_own_master(detail) && !some_here;
   find_container(job, detail.cgroup);
   const std::string container = job.scheduler == "systemd" ? std::string() : job.id;
   const std::string* const slurm = variable(detail, "SLURM_JOB_ID");
@@ -284,7 +306,7 @@ Job job_of(const ProcessDetail& detail) {
 
 Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
   Job job = job_of(detail);
-  if (job.scheduler == "systemd" && is_in_unit_of_another(host, process, detail)) {
+  if (job.scheduler == "systemd" && is_in_unit_of_others(host, process, detail)) {
     job.scheduler.clear();
     job.id.clear();
     job.label.clear();
@@ -299,6 +321,11 @@ Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDet
     ancestor = find_process(host, ancestor->parent);
   }
   return job;
+}
+
+bool is_run_by_supervisor(const ProcessDetail& detail) {
+  const std::string_view cgroup = detail.cgroup, unit = cgroup.substr(cgroup.rfind('/') + 1);
+  return unit.ends_with(".service") && is_one_of(unit.substr(0, unit.find_first_of("@.")), kSupervisors);
 }
 
 const char* to_text(Kind kind) noexcept {
@@ -320,8 +347,8 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
     if (kind == Kind::kNotebook || kind == Kind::kServer) return kind;
     ancestor = find_process(host, ancestor->parent);
   }
-  const bool ranked = detail != nullptr && job_of(*detail).ranked();
-  return !ranked && detail != nullptr && detail->listens.value_or(false) ? Kind::kServer : Kind::kPlain;
+  const bool listens_anyway = is_ray_worker(process) || (detail != nullptr && job_of(*detail).ranked());
+  return !listens_anyway && detail != nullptr && detail->listens.value_or(false) ? Kind::kServer : Kind::kPlain;
 }
 
 bool is_reaper(const HostSample& host, int pid, bool container) {
@@ -346,6 +373,8 @@ bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail) {
   return contains_any(runs.program, kLaunchers) || contains_any(runs.script, kLaunchers) ||
          runs.script.substr(0, 17) == "torch.distributed" || (runs.program == "drover" && runs.command == "launch");
 }
+
+bool is_ray_worker(const ProcessBrief& process) { return process.name.starts_with("ray::"); }
 
 bool is_python(const ProcessBrief& process, const ProcessDetail* detail) {
   const std::string_view command = detail != nullptr ? std::string_view(detail->command) : std::string_view();

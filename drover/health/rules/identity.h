@@ -19,9 +19,10 @@ struct Job {
   std::vector<std::string>
       components;  ///< Slurm's numbers of the parts of a heterogeneous job, whose `id` is the first
   std::optional<int> rank, world_size, local_world_size;
-  bool launched = false;  ///< a launcher set what says its rank, and no person
-  bool one_node = false;  ///< the ranks meet on this node's loopback, so there are none on others
-  std::string group;      ///< equal for the ranks of one job on this node; empty without a rank
+  bool launched = false;      ///< a launcher set what says its rank, and no person
+  bool of_lightning = false;  ///< PyTorch Lightning started it: its parent is the first rank, which has no number
+  bool one_node = false;      ///< the ranks meet on this node's loopback, so there are none on others
+  std::string group;          ///< equal for the ranks of one job on this node; empty without a rank
   /// Equal for the ranks of one job on all its nodes, and different from that of every other job: "slurm 4711.0",
   /// "master n01:29500"; empty when nothing tells.
   std::string wide_group;
@@ -30,16 +31,20 @@ struct Job {
 };
 Job job_of(const ProcessDetail& detail);
 /// With a group that also tells jobs apart of which only the launcher differs, as without PMIx; and without a unit in
-/// which processes of several users are, as in that of a JupyterHub: to stop it would end them all.
+/// which other processes are, of several users as in that of a JupyterHub, or of a person as in that of a terminal: to
+/// stop it would end them all.
 Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail);
+
+/// Whether its unit is that of a program which runs services for others, as supervisord does.
+bool is_run_by_supervisor(const ProcessDetail& detail);
 
 enum class Kind { kPlain, kNotebook, kServer, kStopped, kDebugged, kSystem };
 const char* to_text(Kind kind) noexcept;
 
 /// kSystem: a display server, MPS, the vendor's daemons: what holds memory by design. A notebook or server counts also
 /// when it is an ancestor, unless a person's shell lies between, as in a terminal of JupyterLab; a listening port makes
-/// a server only of what is no rank of a job. Only the name, the program, its script or module count, no other
-/// argument.
+/// a server only of what is no rank of a job and no worker of Ray, all of which listen. Only the name, the program, its
+/// script or module count, no other argument.
 Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail* detail);
 
 /// Whether it is a reaper that orphans get as their parent: systemd, tini and the like, and pid 1, which in a container
@@ -52,6 +57,9 @@ bool is_adopted(const HostSample& host, const ProcessBrief& process, bool contai
 
 /// Whether it starts and watches the ranks of a job: torchrun, mpirun and the like. A shell does not.
 bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail);
+
+/// A worker of Ray: one that trains, or an actor that waits for calls. Nothing tells which.
+bool is_ray_worker(const ProcessBrief& process);
 
 bool is_python(const ProcessBrief& process, const ProcessDetail* detail);
 

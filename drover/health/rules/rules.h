@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "drover/health/report.h"
@@ -60,6 +61,10 @@ void judge_memory(const Scene& scene, std::vector<Finding>& findings);          
 void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);  // R2, R3, R4
 void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);   // R5 to R8
 void judge_host(const Report& report, const Thresholds& limits, std::vector<Finding>& findings);
+
+/// Names of programs that look after processes of others, which would end or lose them: of containers, schedulers,
+/// sessions and services.
+bool is_supervisor(std::string_view name);
 
 /// Who has a GPU's device file open, and is not in the driver's list.
 struct UnlistedHolders {

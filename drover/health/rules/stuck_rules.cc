@@ -127,16 +127,6 @@ UnlistedHolders holders_beside(const Scene& scene, const Subject& subject) {
   return all;
 }
 
-/// Names of programs that look after processes of others, which would end or lose them: of containers, schedulers,
-/// sessions and services.
-bool is_supervisor(std::string_view name) {
-  static constexpr auto kStarts = std::to_array<std::string_view>(
-      {"containerd", "conmon", "dockerd", "podman", "runc",    "crun",     "runsc",     "kubelet",
-       "crio",       "slurm",  "pbs_mom", "sge_",   "condor_", "sshd",     "systemd",   "cron",
-       "atd",        "login",  "sudo",    "s6-",    "runsv",   "supervis", "jupyterhub"});
-  return std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return name.starts_with(start); });
-}
-
 /// Of the zombie's own user, and nobody whose work is to look after others: the owner may signal it.
 bool may_be_signalled(const Scene& scene, const ProcessBrief* parent, const Subject& zombie) {
   if (parent == nullptr || is_supervisor(parent->name)) return false;
