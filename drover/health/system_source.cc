@@ -288,7 +288,7 @@ std::set<int> SystemSource::whom_to_describe(Sample& sample, const std::set<int>
   for (const ProcessBrief& process : sample.host.processes) {
     // A zombie matters when the driver lists it, or when threads of it live.
     const bool suspect = process.state == 'D' || (process.state == 'Z' && process.threads > 1);
-    if (!suspect && process.name != "slurmstepd") continue;
+    if (!suspect && process.name != "slurmstepd" && process.name != "salloc") continue;
     if (suspect && ++suspects > kMostSuspects && pids.count(process.pid) == 0) {
       ++sample.host.stuck_left_out;
       continue;

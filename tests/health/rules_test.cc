@@ -382,6 +382,50 @@ TEST(Holders, WorkersOfACronJobAndARankOfRootAreNoServices) {
   EXPECT_EQ(joined(rank.not_because).find("daemon"), std::string::npos) << joined(rank.not_because);
 }
 
+TEST(Holders, WhatSupervisordRunsAndAStepsDaemonAreNotToBeEnded) {
+  const auto left = [](const std::string& processes) {
+    return first(play_text("window 60\ngpu 0\nproc 4100 group=4000 name=pt_data_worker open=0\n" + processes +
+                           "on 0 4000 vram=30\n"),
+                 Rule::kR4);
+  };
+  const std::string unit = " cgroup=/system.slice/supervisor.service\n";
+  const Finding among = left("proc 70 name=supervisord uid=0" + unit + "proc 71 ppid=70 name=exporter open=0" + unit +
+                             "proc 80 name=slurmstepd uid=0 group=79 open=0 cgroup=/system.slice/slurmd.service\n");
+  EXPECT_NE(joined(among.action).find("kill -TERM 4100,"), std::string::npos) << joined(among.action);
+  for (const char* const name : {"71 (exporter)", "80 (slurmstepd)"})
+    EXPECT_NE(joined(among.not_because).find(name), std::string::npos) << joined(among.not_because);
+  const Finding lost = left("proc 71 ppid=1 name=worker open=0" + unit);
+  EXPECT_NE(joined(lost.action).find("kill -TERM 71 4100,"), std::string::npos) << joined(lost.action);
+}
+
+TEST(Blocked, AMasterThatIsLeftOverDoesNotRuleOutRanksElsewhere) {
+  const std::string sizes = "OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=2 MASTER_ADDR=localhost\"\n";
+  const auto rank = [&](const std::string& number) {
+    return "proc 400" + number + " ppid=100 cmd=./sim wchan=futex_wait_queue env=\"OMPI_COMM_WORLD_RANK=" + number +
+           " PMIX_NAMESPACE=b2 " + sizes;
+  };
+  const Finding finding = first(play_text("window 900\ngpu 0 power=62\ngpu 1 power=62\nproc 100 name=mpirun\n" +
+                                          rank("0") + rank("1") + "on 0 4000 vram=30\non 1 4001 vram=30\n"),
+                                Rule::kR7);
+  EXPECT_NE(joined(finding.not_because).find("2 ranks of 4 are not here"), std::string::npos)
+      << joined(finding.not_because);
+}
+
+TEST(Orphan, OfANotebookRestsForLongAndAServiceIsNotRuledOut) {
+  const auto after = [](const std::string& seconds) {
+    return first(play_text("window " + seconds +
+                           "\ngpu 0 power=62\nproc 50 name=slurmd uid=0\n"
+                           "proc 4000 ppid=1 cmd=\"python -m ipykernel_launcher -f k.json\" wchan=do_epoll_wait "
+                           "env=\"SLURM_JOB_ID=77 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2\"\non 0 4000 vram=40\n"),
+                 Rule::kR5);
+  };
+  EXPECT_EQ(after("400").severity, Severity::kInfo) << "a minute of rest is what a notebook does";
+  const Finding finding = after("900");
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_NE(joined(finding.not_because).find("Slurm would have a step"), std::string::npos)
+      << joined(finding.not_because);
+}
+
 TEST(Waiting, AChildThatMovesDataIsWork) {
   const auto source = scenario_source(Scenario::parse(
       "s",

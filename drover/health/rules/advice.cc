@@ -83,7 +83,8 @@ void note_unseen(const ProcessDetail& detail, Finding& finding) {
   add(unknown && !titled, "its environment (rank and job)");
   add(!detail.listens, "whether it listens on a port");
   if (titled)
-    finding.not_because.emplace_back("its rank and job are not known: it has written a title over its environment");
+    finding.not_because.emplace_back(
+        "its rank and job are not known: it has written a title over its environment, or that could not be read");
   if (!unseen.empty()) finding.not_because.push_back("not ruled out, as it may not be seen (needs root): " + unseen);
 }
 

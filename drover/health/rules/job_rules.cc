@@ -12,16 +12,24 @@ using enum Limit;
 
 constexpr int kMostAncestors = 32;
 
-/// Whether it belongs to a step or an salloc that lives, whatever number the environment has. What salloc starts by
-/// itself has no step; it keeps the session when it goes on in the background.
+/// Whether it belongs to a step that lives, or may belong to an salloc of its user, whatever number the environment
+/// has. What salloc starts by itself has no step, and nothing tells of which job an salloc is: what is started in a
+/// tmux there is below another process and in another session.
 bool is_held_by_slurm(const HostSample& host, const ProcessBrief& process) {
   const ProcessBrief* at = &process;
   for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
     at = at->parent > 1 ? find_process(host, at->parent) : nullptr;
     if (at != nullptr && (at->name == "slurmstepd" || at->name == "salloc")) return true;
   }
+  const auto uid_of = [&](int pid) {
+    const ProcessDetail* const detail = find_detail(host, pid);
+    return detail != nullptr ? detail->uid : std::nullopt;
+  };
+  const auto own = uid_of(process.pid);
   return std::any_of(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& other) {
-    return other.name == "salloc" && other.session == process.session && other.state != 'Z';
+    if (other.name != "salloc" || other.state == 'Z') return false;
+    const auto uid = uid_of(other.pid);
+    return !uid || !own || uid == own;
   });
 }
 
@@ -148,12 +156,14 @@ bool judge_orphan(const JobView& view, std::vector<Finding>& findings) {
   if (waits.how.empty()) return false;
   const Signs signs = signs_of_orphan(view);
   if (signs.texts.empty()) return false;
-  if (!signs.sure && !view.holds_spinning) waits.enough = std::max(waits.enough, limits[kR6High]);
+  const bool rests_often = subject.kind != Kind::kPlain;  // a server, a notebook
+  if (rests_often || (!signs.sure && !view.holds_spinning)) waits.enough = std::max(waits.enough, limits[kR6High]);
   Finding finding = about(view.scene, Rule::kR5, subject, "ORPHANED JOB");
   finding.because = signs.texts;
   finding.because.push_back(waits.how + duration_text(waits.held));
-  finding.not_because.emplace_back(subject.job.ranked() ? "a service, or a shell's background job: it has a rank"
-                                                        : "a job that runs: Slurm would have a step of it here");
+  const bool plain_rank = subject.job.ranked() && subject.kind == Kind::kPlain;
+  finding.not_because.emplace_back(plain_rank ? "a service, or a shell's background job: it has a rank"
+                                              : "a job that runs: Slurm would have a step of it here");
   grade(view.scene, finding, waits.held, waits.enough, Severity::kWarning,
         signs.texts.size() > 1 ? Confidence::kHigh : Confidence::kMedium, waits.looks);
   finding.limits = {limits.text(waits.enough == limits[kR5Hold] ? kR5Hold : kR6High)};
@@ -327,11 +337,13 @@ void judge_idle(const JobView& view, std::vector<Finding>& findings) {
                             percent_text(limits[kR8Cpu]) + " of a core between two looks (" +
                             percent_text(track->cpu_share) + " before the last)");
   if (kind != Kind::kPlain) finding.because.push_back(std::string("it looks like: ") + to_text(kind));
-  const std::optional<Limit> limit = patience(kind);
+  const bool actor = kind == Kind::kPlain && is_ray_worker(*view.subject.brief) && !view.subject.job.ranked();
+  const std::optional<Limit> limit = actor ? std::nullopt : patience(kind);
   if (!limit) {
     finding.held_s = held;
     finding.confidence = scene.once ? Confidence::kLow : Confidence::kMedium;
-    finding.not_because.emplace_back("a fault: a server waits for requests");
+    finding.not_because.emplace_back(actor ? "a fault: an actor of Ray waits for calls"
+                                           : "a fault: a server waits for requests");
   } else {
     grade(scene, finding, held, limits[*limit], Severity::kWarning,
           track->io_known ? Confidence::kHigh : Confidence::kMedium, view.idle_looks);

@@ -87,6 +87,39 @@ bool counts_not(const JobView& view, const ProcessBrief& process) {
   return !lives(process) || is_adopted(host, process, view.scene.container);
 }
 
+/// Without what its ranks use: they may wait at 100 %.
+ProcessTrack own_use(const JobView& view, const ProcessBrief& first, ProcessTrack track) {
+  for (const Subject& subject : view.all) {
+    const bool below = subject.brief != nullptr && subject.track != nullptr && subject.brief->parent == first.pid;
+    if (below && subject.track->measured) track.cpu_share -= subject.track->cpu_share;
+  }
+  return track;
+}
+
+/// The first rank of PyTorch Lightning, which started the others, and what it does; empty: nothing.
+std::string first_at_work(const JobView& view) {
+  const HostSample& host = view.scene.last.host;
+  const int pid = view.subject.brief->parent;
+  const ProcessBrief* const first = find_process(host, pid);
+  const ProcessDetail* const detail = find_detail(host, pid);
+  if (first == nullptr || detail == nullptr || view.subject.detail == nullptr) return {};
+  if (detail->uid != view.subject.detail->uid || is_launcher(*first, detail) ||
+      is_reaper(host, pid, view.scene.container))
+    return {};
+  const ProcessTrack* const track = view.scene.tracker.process(key_of(host, pid));
+  const ProcessTrack own = own_use(view, *first, track != nullptr ? *track : ProcessTrack());
+  Subject subject;
+  const auto on_gpu =
+      std::find_if(view.all.begin(), view.all.end(), [&](const Subject& one) { return one.pid == pid; });
+  if (on_gpu != view.all.end()) subject = *on_gpu;
+  subject.pid = pid;
+  subject.brief = first;
+  subject.kind = kind_of(host, *first, detail);
+  subject.track = &own;
+  const std::string work = work_text(JobView(view.scene, subject, view.all), 0);
+  return work.empty() ? work : "the first rank (pid " + std::to_string(pid) + ") " + work;
+}
+
 }  // namespace
 
 JobView::JobView(const Scene& s, const Subject& one, const std::vector<Subject>& others)
@@ -126,7 +159,8 @@ int live_local_ranks(const JobView& view) {
   const bool left_behind = is_adopted(host, own, view.scene.container);
   // The same user's may be read: it has written over it, as one that gives itself a title does.
   const auto renamed = [&](const ProcessDetail* detail) {
-    return detail != nullptr && view.subject.detail != nullptr && detail->uid == view.subject.detail->uid;
+    return detail != nullptr && !detail->memory_locked && view.subject.detail != nullptr &&
+           detail->uid == view.subject.detail->uid;
   };
   std::set<int> ranks;
   int others = 0;
@@ -184,6 +218,10 @@ std::string peer_at_work(const JobView& view, double held) {
   for (const Subject* const peer : peers(view)) {
     const std::string work = work_text(JobView(view.scene, *peer, view.all), held);
     if (!work.empty()) return rank_text(peer->job, peer->pid) + " " + work;
+  }
+  if (view.subject.job.of_lightning) {
+    const std::string work = first_at_work(view);
+    if (!work.empty()) return work;
   }
   const HostSample& host = view.scene.last.host;  // ranks that are on no GPU, and workers of those that are
   for (const auto& [pid, detail] : host.details) {

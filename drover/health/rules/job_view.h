@@ -45,7 +45,9 @@ std::vector<int> members(const JobView& view);
 
 /// "rank 3 (pid 4003) computes on its GPU": a rank here that the others may be waiting for with good reason, as one
 /// that computes, reads or writes, or is held by a person; empty when there is none. CPU use and a little traffic alone
-/// are taken for work until r6.high: `held` is for how long the others have waited.
+/// are taken for work until r6.high: `held` is for how long the others have waited. "the first rank (pid 4000) works on
+/// the CPU" of PyTorch Lightning's, which has no number; nothing else is known of that one, so its CPU use always
+/// counts.
 std::string peer_at_work(const JobView& view, double held);
 
 /// "rank 3 (pid 4003)"

@@ -7,7 +7,7 @@ namespace {
 constexpr Situation kAll[] = {
     {"orphaned-job-slurm-notebook", R"(
 title A notebook's kernel was left by an ended Slurm job
-window 400
+window 900
 expect R5 warning 4000
 gpu 0 power=62
 proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
@@ -17,7 +17,7 @@ on 0 4000 vram=40
 )"},
     {"orphaned-job-slurm-server", R"(
 title A server's engine was left by an ended Slurm job
-window 400
+window 900
 expect R5 warning 4001
 gpu 0 power=62
 proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
@@ -46,8 +46,8 @@ expect R6 warning 4001
 gpu 0 power=95 nvlink=0
 gpu 1 power=95 nvlink=0
 proc 100 name=raylet cmd="/opt/ray/raylet" listen=1
-proc 4000 ppid=100 name=ray::RayTrainWo cmd="ray::RayTrainWorker._RayTrainWorker__execute" titled=1 state=R cpu=1
-proc 4001 ppid=100 name=ray::RayTrainWo cmd="ray::RayTrainWorker._RayTrainWorker__execute" titled=1 state=R cpu=1
+proc 4000 ppid=100 name=ray::RayTrainWo cmd="ray::RayTrainWorker._RayTrainWorker__execute" titled=1 state=R cpu=1 listen=1
+proc 4001 ppid=100 name=ray::RayTrainWo cmd="ray::RayTrainWorker._RayTrainWorker__execute" titled=1 state=R cpu=1 listen=1
 on 0 4000 vram=60 sm=100 mem=0
 on 1 4001 vram=60 sm=100 mem=0
 )"},
@@ -199,6 +199,99 @@ gpu 0 power=62
 proc 100 ppid=1 name=marimo cmd="python /home/a/.venv/bin/marimo edit nb.py" listen=1
 proc 4000 ppid=100 cmd="python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=8) --multiprocessing-fork" wchan=futex_wait_queue
 on 0 4000 vram=20
+)"},
+    {"blocked-none-lightning-prepares", R"(
+title PyTorch Lightning: the other rank waits while the first one, which has no RANK, prepares the data
+window 900
+expect none
+gpu 0 power=62
+gpu 1 power=62
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1
+proc 4001 ppid=4000 cmd="/usr/bin/python train.py" wchan=futex_wait_queue env="LOCAL_RANK=1 NODE_RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=41000"
+on 0 4000 vram=30
+on 1 4001 vram=30
+)"},
+    {"spinning-none-lightning-validates", R"(
+title PyTorch Lightning: the other rank waits in a collective while the first one computes alone
+window 900
+expect none
+gpu 0 power=330 pcie=800
+gpu 1 power=92
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1.1
+proc 4001 ppid=4000 cmd="/usr/bin/python train.py" state=R cpu=1 env="LOCAL_RANK=1 NODE_RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=41000"
+on 0 4000 vram=60 sm=95 mem=40
+on 1 4001 vram=60 sm=100 mem=0
+)"},
+    {"spinning-lightning", R"(
+title PyTorch Lightning: the first rank rests, and the other one waits for it at 100 %, which is no work of the first
+window 900
+expect R6 warning 4001
+gpu 0 power=62
+gpu 1 power=92
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" wchan=futex_wait_queue
+proc 4001 ppid=4000 cmd="/usr/bin/python train.py" state=R cpu=1 env="LOCAL_RANK=1 NODE_RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=41000"
+on 0 4000 vram=1
+on 1 4001 vram=60 sm=100 mem=0
+)"},
+    {"orphaned-job-terminal", R"(
+title The launcher was killed; its ranks are in the unit that all terminals of the desktop are in
+window 200
+expect R5 warning 4000
+expect R5 warning 4001
+gpu 0 power=62
+gpu 1 power=62
+proc 900 name=systemd cmd="/lib/systemd/systemd --user"
+proc 4000 ppid=900 cmd="python train.py" wchan=futex_wait_queue cgroup=/user.slice/user-1000.slice/user@1000.service/app.slice/gnome-terminal-server.service env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500"
+proc 4001 ppid=900 cmd="python train.py" wchan=futex_wait_queue cgroup=/user.slice/user-1000.slice/user@1000.service/app.slice/gnome-terminal-server.service env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500"
+on 0 4000 vram=30
+on 1 4001 vram=30
+)"},
+    {"orphaned-none-salloc-tmux", R"(
+title What was started in a tmux inside of salloc rests; it is below the server of tmux
+window 200
+expect none
+gpu 0 power=62
+proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
+proc 60 ppid=900 name=salloc cmd="salloc --gres=gpu:1" session=900
+proc 61 ppid=60 name=bash cmd="/bin/bash" session=900
+proc 900 name=bash
+proc 950 ppid=1 name="tmux: server" cmd="tmux"
+proc 951 ppid=950 name=bash cmd="-bash"
+proc 4000 ppid=951 cmd="python fit.py" wchan=futex_wait_queue session=951 env="SLURM_JOB_ID=77 SLURM_NTASKS=1"
+on 0 4000 vram=12
+)"},
+    {"orphaned-job-slurm-others-salloc", R"(
+title The salloc of another user keeps nobody's ended job
+window 200
+expect R5 warning 4000
+gpu 0 power=62
+proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
+proc 60 ppid=900 name=salloc uid=1001 cmd="salloc --gres=gpu:1" session=900
+proc 900 name=bash uid=1001
+proc 4000 ppid=1 cmd="python fit.py" wchan=futex_wait_queue env="SLURM_JOB_ID=77 SLURM_NTASKS=1"
+on 0 4000 vram=12
+)"},
+    {"idle-none-ray-actor", R"(
+title An actor of Ray, which listens as all workers of Ray do, waits for calls for three hours
+window 10800
+expect none
+gpu 0 power=62
+proc 100 name=raylet cmd="/opt/ray/raylet" listen=1
+proc 4000 ppid=100 name=ray::Embedder cmd="ray::Embedder.embed" titled=1 listen=1 wchan=futex_wait_queue
+on 0 4000 vram=40
+)"},
+    {"orphaned-note-locked-helper", R"(
+title One of two ranks is gone; a helper of another name, the map of whose memory is locked, is not it
+window 200
+expect R5 info 4001
+gpu 0 power=62
+proc 100 name=torchrun cmd="python /usr/bin/torchrun --nproc-per-node 2 train.py"
+proc 4001 ppid=100 cmd="python train.py" wchan=futex_wait_queue env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500"
+proc 4100 ppid=100 name=monitor locked=1
+on 0 4001 vram=30
 )"},
 };
 
