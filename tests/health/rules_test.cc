@@ -411,6 +411,19 @@ TEST(Blocked, AMasterThatIsLeftOverDoesNotRuleOutRanksElsewhere) {
       << joined(finding.not_because);
 }
 
+TEST(Orphan, AHelperWhoseMapIsLockedIsNotTheRankThatIsGone) {
+  const auto ranks_with = [](const std::string& name) {
+    return first(play_text("window 200\ngpu 0 power=62\nproc 100 name=torchrun\n"
+                           "proc 4001 ppid=100 wchan=futex_wait_queue "
+                           "env=\"RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500\"\n"
+                           "proc 4100 ppid=100 locked=1 name=" +
+                           name + "\non 0 4001 vram=30\n"),
+                 Rule::kR5);
+  };
+  EXPECT_EQ(joined(ranks_with("monitor").because).find("only 1 of 2 ranks"), 0U);
+  EXPECT_EQ(joined(ranks_with("python").because), "") << "named as the ranks are";
+}
+
 TEST(Orphan, OfANotebookRestsForLongAndAServiceIsNotRuledOut) {
   const auto after = [](const std::string& seconds) {
     return first(play_text("window " + seconds +

@@ -283,16 +283,6 @@ proc 100 name=raylet cmd="/opt/ray/raylet" listen=1
 proc 4000 ppid=100 name=ray::Embedder cmd="ray::Embedder.embed" titled=1 listen=1 wchan=futex_wait_queue
 on 0 4000 vram=40
 )"},
-    {"orphaned-note-locked-helper", R"(
-title One of two ranks is gone; a helper of another name, the map of whose memory is locked, is not it
-window 200
-expect R5 info 4001
-gpu 0 power=62
-proc 100 name=torchrun cmd="python /usr/bin/torchrun --nproc-per-node 2 train.py"
-proc 4001 ppid=100 cmd="python train.py" wchan=futex_wait_queue env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500"
-proc 4100 ppid=100 name=monitor locked=1
-on 0 4001 vram=30
-)"},
 };
 
 }  // namespace
