@@ -60,6 +60,7 @@ class Cluster:
                  f"SlurmctldPidFile={folder}/ctld.pid", f"SlurmdPidFile={folder}/%n.pid", f"SlurmdSpoolDir={folder}/spool/%n",
                  f"TmpFS={folder}/tmp/%n", f"SlurmctldLogFile={folder}/log/ctld", f"SlurmdLogFile={folder}/log/%n",
                  "ProctrackType=proctrack/pgid", "TaskPlugin=task/none", "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
+                 "SchedulerParameters=bf_interval=1",  # seconds; heterogeneous jobs begin in its rounds alone
                  "SlurmdParameters=config_overrides", "MpiDefault=none", "ReturnToService=2", "KillWait=2", "SwitchType=switch/none",
                  "JobAcctGatherType=jobacct_gather/none", "AccountingStorageType=accounting_storage/none"]
         lines += [f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 State=UNKNOWN"

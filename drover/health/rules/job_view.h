@@ -50,6 +50,17 @@ std::vector<int> members(const JobView& view);
 /// counts.
 std::string peer_at_work(const JobView& view, double held);
 
+/// "Slurm has no step of job 77 here any more"; empty: it has one, or it is not Slurm's.
+std::string sign_of_slurm(const JobView& view);
+
+/// Why the job has lost its head; no sign: it has not.
+struct Signs {
+  std::vector<std::string> texts;
+  bool sure = false;  ///< not only that ranks are missing: those that end well do so one after the other
+};
+/// What belongs to an ended Slurm job needs no rank for that, and may be anything.
+Signs signs_of_orphan(const JobView& view);
+
 /// "rank 3 (pid 4003)"
 std::string rank_text(const Job& job, int pid);
 
