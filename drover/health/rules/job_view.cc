@@ -220,7 +220,7 @@ std::string peer_at_work(const JobView& view, double held) {
     if (!work.empty()) return rank_text(peer->job, peer->pid) + " " + work;
   }
   if (view.subject.job.of_lightning) {
-    const std::string work = first_at_work(view);
+    std::string work = first_at_work(view);
     if (!work.empty()) return work;
   }
   const HostSample& host = view.scene.last.host;  // ranks that are on no GPU, and workers of those that are
