@@ -268,10 +268,10 @@ void judge_idle(const JobView& view, std::vector<Finding>& findings) {
     grade(scene, finding, held, limits[*limit], Severity::kWarning,
           track->io_known ? Confidence::kHigh : Confidence::kMedium, view.idle_looks);
     finding.limits = {limits.text(*limit)};
+    if (finding.severity >= Severity::kWarning) advise_idle(view, held, limits[*limit], finding);
   }
   finding.limits.push_back(limits.text(kR8Vram));
   finding.limits.push_back(limits.text(kR8Cpu));
-  if (finding.severity >= Severity::kWarning) advise_idle(view, held, limits[*limit], finding);
   findings.push_back(std::move(finding));
 }
 
