@@ -17,7 +17,6 @@
 namespace drover::inline v1::detail {
 namespace {
 
-constexpr const char* kDamaged = "the pool has ended: a worker wrote over the pool's shared memory";
 constexpr int kFailedStartsAllowed = 3;
 constexpr auto kMemorySamplePeriod = std::chrono::seconds(1);
 constexpr std::size_t kDeathsRemembered = 4096;
@@ -29,6 +28,8 @@ constexpr auto kStartIsOver = std::chrono::seconds(10);
 constexpr auto kRetryPeriod = std::chrono::milliseconds(100);
 constexpr int kRetriesWithoutWorkers = 100;
 constexpr Duration kKillPatience(5);  // a killed process that does not go hangs in the kernel: nothing more can be done
+
+std::string damaged() { return std::string("the pool has ended: ") + kWrittenOver; }
 
 std::string worker_name(const WorkerDeath& death) {
   return "worker " + std::to_string(death.slot) + " (pid " + std::to_string(death.end.pid) + ")";
@@ -156,7 +157,7 @@ void Crew::replace(const WorkerDeath& death) {
   failed_starts = died_at_start(death, was_ready) ? failed_starts + 1 : 0;
   const std::string what = worker_name(death) + " " + death.end.describe();
   if (header_.stop.load(std::memory_order_relaxed) != 0 || header_.worker_count != size_) {
-    return fail(std::make_exception_ptr(WorkerLost(std::string(kDamaged) + ". The last to die: " + what, death.end.pid,
+    return fail(std::make_exception_ptr(WorkerLost(damaged() + ". The last to die: " + what, death.end.pid,
                                                    death.end.status.code, death.end.status.signal, false)));
   }
   if (!was_ready && death.end.status.code == worker::kExitIncompatible) {
@@ -282,7 +283,7 @@ void Crew::wake_worker(std::size_t worker) noexcept {
 void Crew::end_by_damage(const char* what) noexcept {
   try {
     service_->post([this, what] {
-      const std::string text = std::string(kDamaged) + ": " + what;
+      const std::string text = damaged() + ": " + what;
       if (!stopping_) fail(std::make_exception_ptr(WorkerLost(text, 0, -1, 0, false)));
     });
   } catch (...) {  // no memory: who waits looks again

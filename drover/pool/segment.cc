@@ -14,8 +14,6 @@ namespace {
 constexpr std::uint64_t kHeaderLength = os::round_to_page(sizeof(PoolHeader));
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 62;
 
-constexpr const char* kWrittenOver = "a worker wrote over the pool's shared memory";
-
 void check_end(std::uint64_t end, std::uint64_t floor) {
   if (end < floor || end > kLargestFile || end % os::kPageSize != 0) throw Error(kWrittenOver);
 }

@@ -11,6 +11,8 @@
 
 namespace drover::inline v1::detail {
 
+inline constexpr const char* kWrittenOver = "a worker wrote over the pool's shared memory";
+
 /// A pool's memory: one file that parent and workers map piece by piece as they meet the pieces. Thread-safe.
 class PoolSegment {
  public:

@@ -86,7 +86,7 @@ SubmitEntry& SubmitQueue::free_entry() {
     add_board(static_cast<std::uint32_t>(boards_.back().board.capacity() * 2));
     entry = find_free(boards_.back());
   }
-  if (entry == nullptr) throw Error("a worker wrote over the pool's shared memory: a new board is not empty");
+  if (entry == nullptr) throw Error(std::string(kWrittenOver) + ": a new board is not empty");
   return *entry;
 }
 
@@ -215,7 +215,7 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
   const std::uint32_t word = entry.word.load(std::memory_order_acquire);
   if (is_damaged(word)) {
     core_.end_by_damage(kTaskState);
-    throw WorkerLost(std::string("a worker wrote over the pool's shared memory: ") + kTaskState, 0, -1, 0, false);
+    throw WorkerLost(std::string(kWrittenOver) + ": " + kTaskState, 0, -1, 0, false);
   }
   struct Free {
     SubmitQueue& queue;

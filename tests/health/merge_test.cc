@@ -3,87 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "drover/health/report_html.h"
 #include "drover/health/report_json.h"
-#include "drover/health/report_prometheus.h"
+#include "health/merged_jobs.h"
 
 namespace {
 
 using namespace drover::health;
-
-/// What one rank is seen doing.
-struct Seen {
-  double cores = 1, power = 90;
-  Rule rule = Rule::kR6;  ///< kG0: no rule speaks
-  Severity severity = Severity::kWarning;
-};
-constexpr Seen kSpins, kBlocked{0, 60, Rule::kR7}, kWorks{0.9, 350, Rule::kG0}, kSpinsOnce{1, 90, Rule::kG0},
-    kIdleOnce{0, 60, Rule::kG0};
-
-Finding finding_of(const Seen& seen, int gpu, int pid) {
-  Finding finding;
-  finding.rule = seen.rule;
-  finding.severity = seen.severity;
-  finding.verdict = seen.rule == Rule::kR6 ? "SPINNING, NO PROGRESS" : "BLOCKED JOB";
-  finding.gpu = gpu;
-  finding.pid = pid;
-  return finding;
-}
-
-/// A node with one rank on each GPU, from `first` on.
-Report node(const std::string& name, int first, int world, const std::vector<Seen>& ranks) {
-  Report report;
-  report.node = report.host = name;
-  report.unix_time = 1e9;
-  report.window_s = 600;
-  report.once = false;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    GpuReport gpu;
-    gpu.index = static_cast<int>(i);
-    gpu.cores.value = ranks[i].cores;
-    gpu.memory.value = 0.01;
-    gpu.power_w.value = ranks[i].power;
-    gpu.power_limit_w.value = 400;
-    GpuProcessReport on;
-    on.process.pid = 4000 + static_cast<int>(i);
-    on.process.parent = 100;
-    on.process.user = "maria";
-    on.process.state = 'S';
-    on.process.age_s = 7200;
-    on.process.job = "slurm 77";
-    on.process.job_group = "slurm 77.0";
-    on.process.rank = first + static_cast<int>(i);
-    on.process.world_size = world;
-    on.memory_bytes.value = std::uint64_t{30} << 30U;
-    on.cores.value = ranks[i].cores;
-    if (ranks[i].rule != Rule::kG0) report.findings.push_back(finding_of(ranks[i], gpu.index, on.process.pid));
-    gpu.processes.push_back(on);
-    report.gpus.push_back(gpu);
-  }
-  return report;
-}
-
-ReadReport read(Report report) {
-  return {.place = report.node + ".json", .report = std::move(report), .problem = {}, .node = {}};
-}
-
-/// Eight nodes of four ranks that all do `most`, but rank 13 (on n4, GPU 1), which does `odd`.
-std::vector<ReadReport> job(const Seen& most, const Seen& odd) {
-  std::vector<ReadReport> reports;
-  for (int i = 0; i < 8; ++i) {
-    std::vector<Seen> ranks(4, most);
-    if (i == 3) ranks[1] = odd;
-    reports.push_back(read(node("n" + std::to_string(i + 1), 4 * i, 32, ranks)));
-  }
-  return reports;
-}
-
-std::optional<Finding> odd(const MergedReport& merged) {
-  for (const Finding& finding : merged.findings) {
-    if (finding.rule == Rule::kRanks) return finding;
-  }
-  return std::nullopt;
-}
+using namespace drover_test;
 
 TEST(Merge, NamesTheOddRankOut) {
   const MergedReport merged = merge(job(kSpins, kBlocked));
@@ -381,49 +307,6 @@ TEST(Merge, NodesAreInNaturalOrder) {
   EXPECT_FALSE(natural_less("a", "a"));
   EXPECT_TRUE(natural_less("r1n9", "r2n1"));
   EXPECT_TRUE(natural_less("n99999999999999999999998", "n99999999999999999999999"));
-}
-
-TEST(Merge, AllOutputsTakeAnEmptyReport) {
-  const MergedReport one = merge_one(Report());
-  const MergedReport many = merge({read(Report())});
-  for (const MergedReport* const merged : {&one, &many}) {
-    EXPECT_NE(to_html(*merged).find("</html>"), std::string::npos);
-    EXPECT_NE(to_json(*merged).find("drover.inspect.merged"), std::string::npos);
-    EXPECT_NE(to_prometheus(*merged).find("drover_node_up"), std::string::npos);
-  }
-}
-
-TEST(Merge, NumbersThatNoMachineHasAreShown) {
-  std::vector<ReadReport> reports = job(kBlocked, kSpins);
-  for (ReadReport& one : reports) {
-    for (GpuReport& gpu : one.report->gpus) {
-      gpu.power_w.value = gpu.temperature_c.value = gpu.clock_mhz.value = 1e18;
-      gpu.memory_used.value = gpu.memory_total.value = ~std::uint64_t{0};
-    }
-  }
-  const MergedReport merged = merge(std::move(reports));
-  EXPECT_NE(odd(merged)->because.at(1).find(", 1000000000000000000 W,"), std::string::npos);
-  EXPECT_NE(to_html(merged).find("17179869184/17179869184 GiB"), std::string::npos);
-}
-
-TEST(Html, NothingFromElsewhereBreaksOut) {
-  EXPECT_EQ(html_text("<b>&\"'\x1b\n"), "&lt;b&gt;&amp;&quot;&#39;\\x1b\\x0a");
-  EXPECT_EQ(html_text("caf\xC3\xA9"), "caf\xC3\xA9");
-  EXPECT_EQ(script_text("{\"a\": \"</script><!--&\"}"), "{\"a\": \"\\u003c/script\\u003e\\u003c!--\\u0026\"}");
-  Report report = node("<i>n1</i>", 0, 1, {kSpins});
-  const std::string evil = "</script><img src=x onerror=alert(1)>\xE2\x80\xA8\xE2\x80\xAE'\"";
-  report.gpus[0].name = report.gpus[0].uuid = report.gpus[0].problem = evil;
-  report.gpus[0].processes[0].process.command = report.gpus[0].processes[0].process.user = evil;
-  report.findings[0].verdict = report.findings[0].job = evil;
-  report.findings[0].because = report.findings[0].action = report.findings[0].limits = {evil};
-  report.warnings = report.limits = {evil};
-  report.cpu.model = report.driver.version = report.kernel = evil;
-  for (const std::string& page : {to_html(merge_one(report)), to_html(merge({read(report)}))}) {
-    EXPECT_EQ(page.find("<img"), std::string::npos);
-    EXPECT_EQ(page.find("<i>"), std::string::npos);
-    EXPECT_EQ(page.find("\xE2\x80\xA8"), std::string::npos);
-    EXPECT_EQ(page.find("</script>", page.find("<script>") + 1), page.rfind("</script>"));
-  }
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <span>
 #include <string>
@@ -13,10 +12,12 @@
 #include "drover/pool/layout.h"
 #include "drover/shm/board.h"
 #include "harness/deadline.h"
+#include "pool/pool_memory.h"
 #include "pool/shared_counters.h"
 
 using namespace std::chrono_literals;
 using drover_test::counters;
+using drover_test::pool_memory;
 using drover_test::SharedCounters;
 
 namespace {
@@ -31,24 +32,9 @@ double hold(const std::string& path, double value) {
   return value;
 }
 
-/// Mappings of the pool's memory but for its header, or the header.
-std::vector<std::span<std::byte>> mapped(bool header) {
-  std::vector<std::span<std::byte>> found;
-  std::FILE* const maps = std::fopen("/proc/self/maps", "r");
-  char line[512];
-  while (std::fgets(line, sizeof line, maps) != nullptr) {
-    unsigned long from = 0, to = 0, at = 0;
-    if (std::strstr(line, "drover-pool") == nullptr) continue;
-    if (std::sscanf(line, "%lx-%lx %*s %lx", &from, &to, &at) != 3 || (at == 0) != header) continue;
-    found.emplace_back(reinterpret_cast<std::byte*>(from), to - from);
-  }
-  std::fclose(maps);
-  return found;
-}
-
 /// The word of the task that has the mark in its arguments, which begin at `offset` of an entry of `size` bytes.
 std::atomic<std::uint32_t>* marked_word(std::size_t offset, std::size_t size, double mark = kMark) {
-  for (const std::span<std::byte> memory : mapped(false)) {
+  for (const std::span<std::byte> memory : pool_memory(false)) {
     for (std::size_t at = 0; at + size <= memory.size(); at += size) {
       std::byte* const entry = memory.data() + at;
       if (memmem(entry + offset, size - offset, &mark, sizeof mark) != nullptr)
@@ -131,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(By, AbandonedClaim, testing::Values(0U, kNever),
                          [](const auto& owner) { return owner.param == 0 ? "Nobody" : "OneThatNeverWas"; });
 
 drover::detail::PoolHeader& header() {
-  return *reinterpret_cast<drover::detail::PoolHeader*>(mapped(true).at(0).data());
+  return *reinterpret_cast<drover::detail::PoolHeader*>(pool_memory(true).at(0).data());
 }
 
 enum class Word { kActiveJobs, kClosed };

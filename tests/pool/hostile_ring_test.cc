@@ -2,7 +2,6 @@
 // A broken worker makes others out of records that it has published.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "drover/drover.h"
 #include "drover/shm/ring.h"
 #include "harness/deadline.h"
+#include "pool/pool_memory.h"
 #include "pool/shared_counters.h"
 
 using namespace std::chrono_literals;
@@ -23,26 +23,20 @@ namespace {
 constexpr int kItems = 8, kChunk = 4;
 
 /// Where the rings of the only map of a pool with one worker lie in this process.
-unsigned char* rings() {
-  std::FILE* const maps = std::fopen("/proc/self/maps", "r");
-  unsigned char* found = nullptr;
-  char line[512];
-  while (std::fgets(line, sizeof line, maps) != nullptr) {
-    unsigned long from = 0, to = 0, offset = 0;
-    if (std::strstr(line, "drover-pool") == nullptr) continue;
-    if (std::sscanf(line, "%lx-%lx %*s %lx", &from, &to, &offset) != 3 || offset == 0) continue;
-    if (to - from >= drover::detail::PoolCore::kRingCapacity) found = reinterpret_cast<unsigned char*>(from);
+std::byte* rings() {
+  std::byte* found = nullptr;
+  for (const std::span<std::byte> memory : drover_test::pool_memory(false)) {
+    if (memory.size() >= drover::detail::PoolCore::kRingCapacity) found = memory.data();
   }
-  std::fclose(maps);
   return found;
 }
 
 /// The last item, once, gives the first record another kind.
 void forge(const std::string& path, int item, Kind kind) {
   if (item != kItems - 1 || counters(path)[0].fetch_add(1) != 0) return;
-  unsigned char* const at = rings();
+  std::byte* const at = rings();
   if (at == nullptr) std::abort();
-  at[sizeof(drover::shm::RingHeader) + 7] = static_cast<unsigned char>(kind);
+  at[sizeof(drover::shm::RingHeader) + 7] = static_cast<std::byte>(kind);
   counters(path)[1] = 1;
 }
 
@@ -60,7 +54,7 @@ void nothing(const std::string& path, int item, Kind kind) { forge(path, item, k
 int repeated(const std::string& path, int item, Kind) {
   if (item == kItems - 1 && counters(path)[0].fetch_add(1) == 0) {
     constexpr std::size_t kRecord = sizeof(drover::shm::RecordHeader) + 8;
-    unsigned char* const first = rings() + sizeof(drover::shm::RingHeader);
+    std::byte* const first = rings() + sizeof(drover::shm::RingHeader);
     drover::shm::RecordHeader header;
     std::memcpy(&header, first + (kChunk - 1) * kRecord, sizeof header);
     header.item = kChunk;
