@@ -23,6 +23,8 @@
 #define SIZE(b) (1 << (b))
 #define AT(b, i) (SIZE(b) - 1 + (i) % SIZE(b))
 
+#include "parent.h"
+
 #define FREE 0
 #define ARMED 1
 #define CLAIMED 2
@@ -42,7 +44,8 @@ bit zombie[2], start[2], over;
 byte settled;
 bit done[T], lost[T], again[T];
 
-#define DIE atomic { kills < DEATHS && !over -> kills++; goto die }
+#define DIE atomic { kills < DEATHS && !over -> kills++; goto die } \
+	:: ORPHANED -> goto quit
 
 proctype worker(byte s)
 {
@@ -158,6 +161,7 @@ die:
 	if
 	:: start[s] -> start[s] = 0; goto again_
 	:: over
+	:: ORPHANED
 	fi;
 quit:
 	skip
@@ -166,7 +170,7 @@ quit:
 proctype parent()
 {
 	byte k, t, n;
-	do
+	{ do
 	:: k < T ->
 		/* submit: a free position at or after tail, else a board of twice the size */
 		atomic {
@@ -192,14 +196,14 @@ proctype parent()
 #endif
 	:: settled == T -> break
 	od;
-	over = 1
+	over = 1 } UNLESS_GONE
 }
 
 proctype service()
 {
 	byte s, p;
 	bit rearmed;
-	do
+	{ do
 	:: over -> break
 	:: zombie[0] -> s = 0; goto notice
 	:: zombie[1] -> s = 1;
@@ -234,7 +238,7 @@ notice:
 		:: p == 7 -> break
 		od;
 		atomic { zombie[s] = 0; inc[s] = next_inc; next_inc++; start[s] = REPLACE; p = 0; s = 0 }
-	od
+	od } UNLESS_GONE
 }
 
 init
@@ -242,6 +246,7 @@ init
 	atomic {
 		inc[0] = 1; inc[1] = 2;
 		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
+		RUN_KILLER;
 		run worker(0); run worker(1); run parent(); run service()
 	}
 }

@@ -7,7 +7,7 @@
  * Every access to shared memory is a step of its own; a CAS is one step. A kill is an escape that is possible before every step.
  *
  * Checked: an item is delivered or failed exactly once and never both (assertions in DELIVER and FAIL); a published item is never
- * failed nor armed again (ghost `pub`); an item that is settled is not run; how a worker ended is known before an item fails with it; the
+ * failed nor armed again (ghost `pub`); an item that is settled or that another one runs is not run; how a worker ended is known before an item fails with it; the
  * job ends: a state without a next step before the end (an armed entry that all cursors have passed, say) is an invalid end state, and
  * all counters only grow, so there is no cycle.
  *
@@ -36,6 +36,8 @@
 
 #define ARMED 1
 #define CLAIMED 2
+#include "parent.h"
+
 /* the state word: owner | phase; a map sets no flags */
 #define MK(o, f) ((o) * 4 + (f))
 #define PHASE(w) ((w) & 3)
@@ -55,10 +57,11 @@ byte deaths;
 bit known[8];                /* how this incarnation ended is on record */
 bit over;
 
-bit delivered[T], failed[T], pub[T]; /* ghosts */
+bit delivered[T], failed[T], pub[T], running[T]; /* ghosts */
 
 /* kill -9: possible before every step; what happens between two shared steps of its own nobody else can see */
-#define DIE atomic { MAY_DIE && !over -> kills++; goto die }
+#define DIE atomic { MAY_DIE && !over -> kills++; goto die } \
+	:: ORPHANED -> goto quit
 #ifdef BUG_NOTICE_EARLY
 bit doomed;                  /* worker 0, and one of the deaths is its */
 #define MAY_DIE (kills < DEATHS || (doomed && s == 0))
@@ -137,9 +140,10 @@ scan:
 				b = base[p]; c = cnt[p]
 			}
 		fi;
+		assert(c > 0 && b + c <= T); /* a whole task, also if the parent died while it armed */
 		do                       /* "Items of a chunk run in order" */
 		:: c > 0 ->
-			assert(!delivered[b] && !failed[b]); /* the item runs */
+			d_step { assert(!delivered[b] && !failed[b] && !running[b]); running[b] = 1 }; /* the item runs */
 			if
 			:: DIE
 #ifdef BUG_PUBLISH_FIRST
@@ -156,7 +160,7 @@ scan:
 				fi;
 #endif
 			fi;
-			atomic { b++; c-- }
+			atomic { running[b] = 0; b++; c-- }
 		:: else -> break
 		od;
 		atomic { b = 0; p = 0 };
@@ -171,10 +175,17 @@ none:
 #endif
 	od;
 die:
-	atomic { me = 0; cur = 0; tl = 0; rs = 0; p = 0; b = 0; c = 0; h = 0; zombie[s] = 1 };
+	atomic {
+		if
+		:: c > 0 -> running[b] = 0
+		:: else
+		fi;
+		me = 0; cur = 0; tl = 0; rs = 0; p = 0; b = 0; c = 0; h = 0; zombie[s] = 1
+	};
 	if
 	:: start[s] -> start[s] = 0; goto again
 	:: over
+	:: ORPHANED
 	fi;
 quit:
 	skip
@@ -184,7 +195,7 @@ quit:
 proctype service()
 {
 	byte s;
-	do
+	{ do
 	:: over -> break
 #ifdef BUG_NOTICE_EARLY
 	:: atomic { deaths == 0 && kills < DEATHS -> kills++; doomed = 1; s = 0; goto notice }
@@ -207,7 +218,7 @@ notice:
 #endif
 			s = 0
 		}
-	od
+	od } UNLESS_GONE
 }
 
 /* private to the consumer, global only so that inlines can use it */
@@ -252,7 +263,7 @@ proctype consumer()
 {
 	byte t, p, v;                /* t: positions passed; told to the workers when all are armed */
 	bit again;
-	do
+	{ do
 	:: settled == T -> break
 	/* refill: "it finds a free position at or after tail" */
 	:: atomic { nxt < T && nxt - settled < WINDOW && (!BUSY(0) || !BUSY(1)) -> skip };
@@ -361,7 +372,7 @@ proctype consumer()
 	atomic {
 		for (p : 0 .. T - 1) { assert(delivered[p] + failed[p] == 1) };
 		over = 1
-	}
+	} } UNLESS_GONE
 }
 
 init
@@ -369,6 +380,7 @@ init
 	atomic {
 		inc[0] = 1; inc[1] = 2; member[0] = 1; member[1] = 2; newest = 2;
 		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
+		RUN_KILLER;
 		run worker(0); run worker(1); run service(); run consumer()
 	}
 }

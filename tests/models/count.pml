@@ -29,6 +29,8 @@
 #define R (N * CHUNK)        /* records a ring holds: as many as items may be in flight */
 #define INCS (W + DEATHS + 1)
 
+#include "parent.h"
+
 #define ARMED 1
 #define MK(o) (2 * (o))      /* claimed by incarnation o */
 
@@ -48,7 +50,8 @@ byte dead_at[INCS], dead_progress[INCS]; /* how this incarnation ended */
 byte outcome[T], delivered[T]; /* ghosts: finished, and how; delivered or lost */
 #define LOST 3
 
-#define DIE atomic { kills < DEATHS && !over -> kills++; goto die }
+#define DIE atomic { kills < DEATHS && !over -> kills++; goto die } \
+	:: ORPHANED -> goto quit
 
 inline PUBLISH_COUNT()
 {
@@ -151,6 +154,7 @@ die:
 	if
 	:: start[s] -> start[s] = 0; goto again
 	:: over
+	:: ORPHANED
 	fi;
 quit:
 	skip
@@ -160,7 +164,7 @@ quit:
 proctype service()
 {
 	byte s;
-	do
+	{ do
 	:: over -> break
 	:: atomic { zombie[0] -> s = 0; zombie[0] = 0 };
 		goto notice
@@ -183,7 +187,7 @@ notice:
 		atomic { dead_at[newest - 1] = at[s]; dead_progress[newest - 1] = progress[s]; at[s] = 0 };
 #endif
 		s = 0
-	od
+	od } UNLESS_GONE
 }
 
 /* private to the consumer */
@@ -232,7 +236,7 @@ inline DRAIN(s)
 proctype consumer()
 {
 	byte p, v, r, o;
-	do
+	{ do
 	:: settled == T -> break
 	:: atomic { nxt < T && (cnt[0] == 0
 #if N > 1
@@ -309,7 +313,7 @@ proctype consumer()
 	atomic {
 		for (p : 0 .. T - 1) { assert(delivered[p]) };
 		over = 1
-	}
+	} } UNLESS_GONE
 }
 
 init
@@ -320,6 +324,7 @@ init
 		inc[1] = 2; member[1] = 2; newest = 2;
 #endif
 		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
+		RUN_KILLER;
 		run worker(0);
 #if W > 1
 		run worker(1);

@@ -20,6 +20,8 @@
 #define W 2
 #define R T                  /* the window sees to it that a ring never fills */
 
+#include "parent.h"
+
 #define FREE 0
 #define ARMED 1
 #define CLAIMED 2
@@ -39,7 +41,8 @@ bit zombie[W], start[W], over;
 byte open, owned[N], rjob[W * R];
 bit delivered[T], failed[T]; /* of the open job */
 
-#define DIE atomic { kills < DEATHS && !over -> kills++; goto die }
+#define DIE atomic { kills < DEATHS && !over -> kills++; goto die } \
+	:: ORPHANED -> goto quit
 #define ROOM (h - rd[s] < R)
 
 proctype worker(byte s)
@@ -153,6 +156,7 @@ die:
 	if
 	:: start[s] -> start[s] = 0; goto again
 	:: over
+	:: ORPHANED
 	fi;
 quit:
 	skip
@@ -161,7 +165,7 @@ quit:
 proctype service()
 {
 	byte s;
-	do
+	{ do
 	:: over -> break
 	:: zombie[0] -> s = 0; goto notice
 	:: zombie[1] -> s = 1;
@@ -169,7 +173,7 @@ notice:
 		member[s] = 0;
 		deaths++;
 		atomic { newest++; member[s] = newest; inc[s] = newest; zombie[s] = 0; start[s] = 1; s = 0 }
-	od
+	od } UNLESS_GONE
 }
 
 byte fin[N], settled, nxt, seen, alive[W], high;
@@ -231,6 +235,7 @@ proctype consumer()
 {
 	byte j, p, v, t;
 	bit rearmed;
+	{ skip;
 open_job:
 	/* in any order save that the generation is last; no worker looks at the function before its claim, or before the generation */
 	j++;
@@ -338,7 +343,7 @@ open_job:
 		fi;
 		for (p : 0 .. T - 1) { assert(delivered[p] + failed[p] == 1) };
 		over = 1
-	}
+	} } UNLESS_GONE
 }
 
 init
@@ -346,6 +351,7 @@ init
 	atomic {
 		inc[0] = 1; inc[1] = 2; member[0] = 1; member[1] = 2; newest = 2;
 		select(kills : 0 .. DEATHS); /* how many of the deaths are spent already */
+		RUN_KILLER;
 		run worker(0); run worker(1); run service(); run consumer()
 	}
 }

@@ -17,7 +17,7 @@ check() {
 	local id=$1 want=$2 model=$3 dir="$work/$1" opt=-O0 safety=-DSAFETY pan=-E flags t0 errors states got
 	shift 3
 	flags="$*"
-	mkdir "$dir" && cd "$dir" && cp "$here/$model" . || return
+	mkdir "$dir" && cd "$dir" && cp "$here/$model" "$here/parent.h" . || return
 	[ "$want" = big ] && opt=-O1 want=ok
 	[ $full = 1 ] && opt="$opt -DCOLLAPSE"                                     # less memory, slower
 	case $model in claims.pml | count.pml | boards.pml | reuse.pml) pan= ;; esac          # these must end: invalid end states count
@@ -58,6 +58,8 @@ ok claims.pml -DT=2 -DDEATHS=1 -DRETRIES=1
 ok claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2
 full claims.pml -DT=2 -DDEATHS=2 -DCHUNK=2 -DRETRIES=1
 ok claims.pml -DT=2 -DDEATHS=1 -DCHUNK=2 -DNPCHECK
+ok claims.pml -DT=3 -DDEATHS=0 -DPARENT_DIES
+full claims.pml -DT=2 -DDEATHS=1 -DRETRIES=1 -DPARENT_DIES
 full claims.pml -DT=2 -DDEATHS=2
 full claims.pml -DT=3 -DDEATHS=1 -DRETRIES=1
 full claims.pml -DT=3 -DDEATHS=1 -DCHUNK=2 -DRETRIES=1
@@ -82,11 +84,16 @@ fails claims.pml -DBUG_DEATH_UNKNOWN -DT=2 -DDEATHS=2
 fails claims.pml -DBUG_NO_RESCAN -DT=2 -DDEATHS=1 -DRETRIES=1
 fails claims.pml -DBUG_RESCAN_FIRST -DT=2 -DDEATHS=1 -DRETRIES=1
 found claims.pml -DBUG_RESCAN_LATE -DT=2 -DDEATHS=1 -DRETRIES=1
+fails claims.pml -DBUG_WORD_FIRST -DT=3 -DDEATHS=0 -DPARENT_DIES
+fails claims.pml -DBUG_NO_LIFELINE -DT=2 -DDEATHS=0 -DPARENT_DIES
 ok count.pml -DDEATHS=2 -DRETRIES=1
 full count.pml -DDEATHS=2 -DT=4
 ok count.pml -DW=2 -DRETRIES=1
 full count.pml -DW=2 -DN=2
 full count.pml -DW=2 -DN=2 -DT=4
+ok count.pml -DRETRIES=1 -DPARENT_DIES
+full count.pml -DW=2 -DPARENT_DIES
+fails count.pml -DBUG_NO_LIFELINE -DDEATHS=0 -DPARENT_DIES
 fails count.pml -DBUG_PROGRESS_FIRST
 fails count.pml -DBUG_ERROR_FIRST -DDEATHS=0
 fails count.pml -DBUG_AT_FIRST -DT=4
@@ -138,6 +145,9 @@ full boards.pml -DDEATHS=1
 big boards.pml -DDEATHS=1 -DRETRY
 full boards.pml -DDEATHS=1 -DRETRY -DREPLACE=0
 full boards.pml -DDEATHS=2 -DRETRY
+ok boards.pml -DDEATHS=0 -DPARENT_DIES
+full boards.pml -DDEATHS=1 -DRETRY -DPARENT_DIES
+fails boards.pml -DBUG_NO_LIFELINE -DDEATHS=0 -DPARENT_DIES
 fails boards.pml -DDEATHS=0 -DBUG_NO_LAST_LOOK
 found boards.pml -DDEATHS=0 -DBUG_ARM_OLD
 fails boards.pml -DDEATHS=2 -DT=2 -DBUG_START_NEWEST
@@ -149,6 +159,9 @@ ok reuse.pml
 full reuse.pml -DSLOT_FUNCTION -DBUG_NO_REFRESH
 full reuse.pml -DDEATHS=1 -DT=2
 full reuse.pml -DDEATHS=1
+big reuse.pml -DT=2 -DPARENT_DIES
+full reuse.pml -DPARENT_DIES
+fails reuse.pml -DBUG_NO_LIFELINE -DPARENT_DIES
 fails reuse.pml -DBUG_NO_REFRESH
 found reuse.pml -DBUG_GENERATION_FIRST
 fails reuse.pml -DBUG_DONE_ALWAYS
@@ -210,6 +223,14 @@ fails doorbell.pml -DNO_FENCE_C -DITEMS=1 -DTHRESHOLD=1
 fails doorbell.pml -DBUG_OUT_SILENT
 found doorbell.pml -DBUG_DEATH_SILENT
 fails doorbell.pml -DBUG_DEATH_EXCHANGE
+ok life_line.pml
+ok life_line.pml -DLOST_SIGNAL
+ok life_line.pml -DNO_LINE
+fails life_line.pml -DLOST_SIGNAL -DNO_LINE
+fails life_line.pml -DTHREAD_ENDS
+fails life_line.pml -DBUG_LOOK_FIRST
+fails life_line.pml -DLOST_SIGNAL -DBUG_NO_POLL
+fails life_line.pml -DNO_LINE -DBUG_NO_GETPPID
 LIST
 wait
 [ -e "$work/failed" ] && { echo "models: some variants did not end as expected"; exit 1; }
