@@ -23,7 +23,7 @@
 #define SIZE(b) (1 << (b))
 #define AT(b, i) (SIZE(b) - 1 + (i) % SIZE(b))
 
-#include "parent.h"
+#include "parent.pml"
 
 #define FREE 0
 #define ARMED 1

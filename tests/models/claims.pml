@@ -36,7 +36,7 @@
 
 #define ARMED 1
 #define CLAIMED 2
-#include "parent.h"
+#include "parent.pml"
 
 /* the state word: owner | phase; a map sets no flags */
 #define MK(o, f) ((o) * 4 + (f))

@@ -29,7 +29,7 @@
 #define R (N * CHUNK)        /* records a ring holds: as many as items may be in flight */
 #define INCS (W + DEATHS + 1)
 
-#include "parent.h"
+#include "parent.pml"
 
 #define ARMED 1
 #define MK(o) (2 * (o))      /* claimed by incarnation o */

@@ -20,7 +20,7 @@
 #define W 2
 #define R T                  /* the window sees to it that a ring never fills */
 
-#include "parent.h"
+#include "parent.pml"
 
 #define FREE 0
 #define ARMED 1

@@ -17,7 +17,7 @@ check() {
 	local id=$1 want=$2 model=$3 dir="$work/$1" opt=-O0 safety=-DSAFETY pan=-E flags t0 errors states got
 	shift 3
 	flags="$*"
-	mkdir "$dir" && cd "$dir" && cp "$here/$model" "$here/parent.h" . || return
+	mkdir "$dir" && cd "$dir" && cp "$here/$model" "$here/parent.pml" . || return
 	[ "$want" = big ] && opt=-O1 want=ok
 	[ $full = 1 ] && opt="$opt -DCOLLAPSE"                                     # less memory, slower
 	case $model in claims.pml | count.pml | boards.pml | reuse.pml) pan= ;; esac          # these must end: invalid end states count
