@@ -5,6 +5,7 @@ int main() {
   using namespace bench::floors;
   return bench::serve({{"counter", counter},
                        {"ring", ring},
+                       {"exchange", exchange},
                        {"spin_two_cpus", spin_two_cpus},
                        {"futex_parked", futex_parked},
                        {"futex_one_cpu", futex_one_cpu},

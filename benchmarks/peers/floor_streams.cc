@@ -97,10 +97,91 @@ double run_ring(std::uint64_t count) {
   return elapsed / static_cast<double>(count);
 }
 
+/// Tasks go one way and results the other, as a pool's must whose workers may die: each task is claimed by one locked
+/// instruction on its own word, each result published at once. Nothing is counted, checked, or made for more than one
+/// worker.
+struct Exchange {
+  static constexpr std::uint64_t kWindow = 512;
+  enum : std::uint32_t { kFree, kArmed, kClaimed };
+  struct Task {
+    std::atomic<std::uint32_t> word = kFree;
+    std::uint64_t index = 0;
+  };
+  struct Result {
+    std::uint64_t position = 0;
+    double value = 0;
+  };
+  StartLine start;
+  alignas(64) std::atomic<std::uint64_t> armed = 0;
+  alignas(64) std::atomic<std::uint64_t> published = 0;
+  alignas(64) std::array<Task, kWindow> tasks{};
+  alignas(64) std::array<Result, kWindow> results{};
+};
+
+void work(Exchange& exchange, std::uint64_t count) {
+  std::uint64_t armed = 0;
+  for (std::uint64_t next = 0; next < count; ++next) {
+    while (next == armed) {
+      armed = exchange.armed.load(std::memory_order_acquire);
+      if (next == armed) relax();
+    }
+    Exchange::Task& task = exchange.tasks[next % Exchange::kWindow];
+    std::uint32_t expected = Exchange::kArmed;
+    if (!task.word.compare_exchange_strong(expected, Exchange::kClaimed)) throw std::runtime_error("a task is missing");
+    exchange.results[next % Exchange::kWindow] = {next, static_cast<double>(task.index)};
+    exchange.published.store(next + 1, std::memory_order_release);
+  }
+}
+
+/// Arms a quarter of the window at a time.
+double collect(Exchange& exchange, std::uint64_t count) {
+  double sum = 0;
+  std::uint64_t armed = 0, published = 0;
+  for (std::uint64_t taken = 0; taken < count; ++taken) {
+    if (armed < count && armed - taken <= Exchange::kWindow * 3 / 4) {
+      for (; armed < count && armed - taken < Exchange::kWindow; ++armed) {
+        Exchange::Task& task = exchange.tasks[armed % Exchange::kWindow];
+        task.index = armed;
+        task.word.store(Exchange::kArmed, std::memory_order_release);
+      }
+      exchange.armed.store(armed, std::memory_order_release);
+    }
+    while (taken == published) {
+      published = exchange.published.load(std::memory_order_acquire);
+      if (taken == published) relax();
+    }
+    sum += exchange.results[taken % Exchange::kWindow].value;
+  }
+  return sum;
+}
+
+double run_exchange(std::uint64_t count) {
+  auto* exchange = shared<Exchange>();
+  double elapsed = 0;
+  double sum = 0;
+  const auto caller = [&] {
+    fault_in(exchange, sizeof *exchange);
+    exchange->start.wait();
+    elapsed = time_ns([&] { sum = collect(*exchange, count); });
+  };
+  const auto worker = [&] {
+    fault_in(exchange, sizeof *exchange);
+    exchange->start.wait();
+    work(*exchange, count);
+  };
+  in_two_processes(Placement::kTwoCpus, caller, worker);
+  if (sum != 0.5 * static_cast<double>(count * (count - 1))) throw std::runtime_error("the exchange lost a result");
+  return elapsed / static_cast<double>(count);
+}
+
 }  // namespace
 
 std::vector<double> counter(const std::vector<std::string>& arguments) { return {run_counter(task_count(arguments))}; }
 
 std::vector<double> ring(const std::vector<std::string>& arguments) { return {run_ring(task_count(arguments))}; }
+
+std::vector<double> exchange(const std::vector<std::string>& arguments) {
+  return {run_exchange(task_count(arguments))};
+}
 
 }  // namespace bench::floors

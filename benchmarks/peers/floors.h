@@ -10,6 +10,8 @@ namespace bench::floors {
 std::vector<double> counter(const std::vector<std::string>& arguments);
 /// COUNT: messages of 64 bytes through a single-producer single-consumer ring between two CPUs, each published at once.
 std::vector<double> ring(const std::vector<std::string>& arguments);
+/// COUNT: tasks from one process to another, each claimed by a compare-and-swap, and a result back through a ring.
+std::vector<double> exchange(const std::vector<std::string>& arguments);
 
 /// COUNT: round trips between two processes over one word. By spinning on two CPUs; by futex on two CPUs with a pause
 /// of 200 us before each (the median, without the pause); by futex and by sched_yield on one CPU.

@@ -35,7 +35,8 @@ void one_worker(Bench& bench) {
       {.name = "map_chunk1_streamed",
        .unit = "ns/result",
        .drover = [&] { return time_stream(pool); },
-       .peers = {{"ring of 64 B, publish each", bench.floor("ring " + std::to_string(kResults)), ratio_at_most(1.5)}}});
+       .peers = {{"ring of 64 B, publish each", bench.floor("ring " + std::to_string(kResults)), ratio_at_most(1.5)},
+                 {"claim of a task and ring back", bench.floor("exchange " + std::to_string(kResults)), shown()}}});
 }
 
 /// Three parties on two cores cannot spin: shown, no goal.
