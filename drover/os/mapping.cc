@@ -12,6 +12,9 @@ Mapping::Mapping(const Fd& file, std::uint64_t offset, std::size_t length, bool 
   data_ = {static_cast<std::byte*>(address), length};
 }
 
+Mapping::Mapping(const MemoryFile& file, std::uint64_t offset, std::size_t length)
+    : Mapping((file.require_open(), file.fd()), offset, length, true) {}
+
 Mapping::~Mapping() {
   if (!data_.empty()) ::munmap(data_.data(), data_.size());
 }

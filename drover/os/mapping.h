@@ -14,9 +14,8 @@ namespace drover::inline v1::os {
 class Mapping {
  public:
   Mapping() noexcept = default;
-  /// `offset` must be a multiple of the page size. Throws std::system_error ("mmap").
-  Mapping(const MemoryFile& file, std::uint64_t offset, std::size_t length)
-      : Mapping(file.fd(), offset, length, true) {}
+  /// `offset` must be a multiple of the page size. Throws std::system_error ("mmap"; EBADF, as MemoryFile says).
+  Mapping(const MemoryFile& file, std::uint64_t offset, std::size_t length);
   Mapping(const Fd& file, std::uint64_t offset, std::size_t length, bool writable);
   ~Mapping();
   Mapping(Mapping&& other) noexcept : data_(std::exchange(other.data_, {})) {}

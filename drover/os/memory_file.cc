@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <system_error>
 
 #include "drover/os/fault_point.h"
@@ -27,7 +28,28 @@ MemoryFile MemoryFile::create(const char* debug_name) {
   return MemoryFile(std::move(fd));
 }
 
+MemoryFile::MemoryFile(Fd fd) : fd_(std::move(fd)) {
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) < 0) throw_errno("fstat of shared memory");
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+bool MemoryFile::is_open() const noexcept {
+  struct stat status {};
+  return ::fstat(fd_.get(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+void MemoryFile::require_open() const {
+  if (is_open()) return;
+  throw std::system_error(EBADF, std::generic_category(),
+                          "the descriptor " + std::to_string(fd_.get()) +
+                              " of shared memory was closed, or is another file now: something in this process closes "
+                              "descriptors that are not its own");
+}
+
 std::uint64_t MemoryFile::size() const {
+  require_open();
   struct stat status {};
   if (::fstat(fd_.get(), &status) < 0) throw_errno("fstat of shared memory");
   return static_cast<std::uint64_t>(status.st_size);
@@ -43,15 +65,18 @@ void MemoryFile::grow_to(std::uint64_t end) const {
 
 void MemoryFile::reserve(std::uint64_t offset, std::uint64_t length) const {
   fault_point();
+  require_open();
   reserve_memory(fd_, offset, length);
 }
 
 void MemoryFile::discard(std::uint64_t offset, std::uint64_t length) const noexcept {
+  if (!is_open()) return;
   ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
               static_cast<off_t>(length));
 }
 
 void MemoryFile::write_at(std::uint64_t offset, std::span<const std::byte> data) const {
+  require_open();
   check_file_limit(offset + data.size());
   while (!data.empty()) {
     fault_point();
@@ -64,6 +89,7 @@ void MemoryFile::write_at(std::uint64_t offset, std::span<const std::byte> data)
 }
 
 void MemoryFile::read_at(std::uint64_t offset, std::span<std::byte> data) const {
+  require_open();
   while (!data.empty()) {
     const ssize_t n = ::pread(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;

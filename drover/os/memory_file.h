@@ -10,7 +10,9 @@
 namespace drover::inline v1::os {
 
 /// Memory with a descriptor and no name (memfd): nothing is left of it when the last process that holds it is gone, and
-/// /dev/shm need not have room. Thread-safe; any process that inherited the descriptor.
+/// /dev/shm need not have room. Thread-safe; any process that inherited the descriptor. When other code of the process
+/// has closed the descriptor, or put another file in its place, every function throws std::system_error (EBADF), and
+/// none touches that file.
 class MemoryFile {
  public:
   /// An empty file that can grow and never shrink (sealed), so that no process can take pages from under another.
@@ -22,6 +24,10 @@ class MemoryFile {
 
   /// Bytes, never less than before.
   std::uint64_t size() const;
+  /// Whether the descriptor is still this file.
+  bool is_open() const noexcept;
+  /// Throws as above if not.
+  void require_open() const;
   /// Makes the file at least `end` bytes long; pages come when they are touched.
   void grow_to(std::uint64_t end) const;
   /// Takes memory for the range now. Throws drover::OutOfMemory, with needed and available bytes, when it is not there.
@@ -33,8 +39,9 @@ class MemoryFile {
   void read_at(std::uint64_t offset, std::span<std::byte> data) const;
 
  private:
-  explicit MemoryFile(Fd fd) noexcept : fd_(std::move(fd)) {}
+  explicit MemoryFile(Fd fd);
   Fd fd_;
+  std::uint64_t device_ = 0, inode_ = 0;  ///< what tells the file from all others
 };
 
 }  // namespace drover::inline v1::os

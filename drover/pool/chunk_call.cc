@@ -2,10 +2,6 @@
 #include "drover/pool/chunk_call.h"
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-
-#include "drover/pool/task_error.h"
 
 namespace drover::inline v1::detail {
 
@@ -47,13 +43,14 @@ void ChunkCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
 }
 
 void ChunkCall::spill(std::span<const std::byte> bytes, bool failed) {
-  if (job_.timeout_ns != 0) stop_task_clock(worker_);  // a worker that is to be killed shall not take memory first
+  end_item();  // a worker that is to be killed shall not take memory first
   std::uint64_t words[2] = {bytes.size(), 0};
   try {
     words[1] = segment_.store(bytes);
   } catch (...) {
+    end_worker_without_memory(std::current_exception());
     if (!failed) return put_error(std::current_exception());
-    std::abort();  // no memory even for the text of an error: the parent will say that this worker was lost
+    end_worker("there is no memory even for the text of an error");
   }
   std::byte* const place = reserve(sizeof(shm::RecordHeader) + sizeof words);
   write_header(place, failed ? Kind::kSpilledError : Kind::kSpilled);
@@ -88,6 +85,7 @@ void ChunkCall::end_counting() noexcept {
 }
 
 void ChunkCall::put_error(const std::exception_ptr& error) {
+  end_item();
   const EncodedError encoded(error);
   const bool counting = job_.value_size == kNoValue;
   if (counting) publish_count();
@@ -103,8 +101,7 @@ void ChunkCall::put_error_for_all(const std::exception_ptr& error) {
 
 /// The window of a map is smaller than its rings (RingProducer::sure_records), so this means damaged memory.
 std::byte* ChunkCall::no_room() noexcept {
-  std::fputs("drover: a result ring is full, which cannot be unless something wrote over shared memory\n", stderr);
-  std::abort();
+  end_worker("a result ring is full, which cannot be unless something wrote over shared memory");
 }
 
 void ChunkCall::ring_doorbell() noexcept {

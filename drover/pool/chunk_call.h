@@ -8,6 +8,7 @@
 #include <span>
 
 #include "drover/pool/segment.h"
+#include "drover/pool/task_error.h"
 #include "drover/wire/reader.h"
 
 namespace drover::inline v1::detail {
@@ -79,7 +80,7 @@ class ChunkCall {
   /// at once.
   void begin_counting(std::size_t job) noexcept;
   void count_item() noexcept {
-    if (job_.timeout_ns != 0) stop_task_clock(worker_);
+    end_item();
     os::fault_point();
     worker_.progress.store(++item_, std::memory_order_release);
     os::fault_point();
@@ -93,8 +94,13 @@ class ChunkCall {
   std::uint32_t finished() const noexcept { return item_; }
 
  private:
-  std::byte* reserve(std::size_t size) noexcept {
+  /// The item is over, its result not yet published.
+  void end_item() const noexcept {
+    process_.end_if_forked();
     if (job_.timeout_ns != 0) stop_task_clock(worker_);
+  }
+  std::byte* reserve(std::size_t size) noexcept {
+    end_item();
     std::byte* const place = ring_.try_reserve(size);
     return place != nullptr ? place : no_room();
   }
@@ -120,6 +126,7 @@ class ChunkCall {
   const std::uint32_t position_;
   shm::RingProducer& ring_;
   WorkerSlot& worker_;
+  const TaskProcess process_;
   std::uint32_t item_ = 0;
   std::uint32_t counted_ = 0;  ///< items that the ring has heard of, where they are only counted
 };

@@ -73,14 +73,19 @@ void MapJob::lose_chunk(std::uint32_t position, std::uint32_t incarnation) {
   Chunk& chunk = chunks_[position];
   deliver_progress(position, incarnation);
   if (chunk.count == 0) return;
+  // What may throw comes before what is counted: it is all done again then.
+  if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);
   const std::uint64_t index = chunk.first + chunk.done;
-  if (++attempts_[index] > spec_.options.retries) {
+  std::size_t& attempts = attempts_[index];
+  if (attempts >= spec_.options.retries) {
     Stored lost;
     lost.index = index;
     lost.error = core_->death_error(incarnation, spec_.name + ", item " + std::to_string(index));
     store(std::move(lost));
     attempts_.erase(index);
     ++chunk.done;
+  } else {
+    ++attempts;
   }
   if (chunk.done < chunk.count) {
     rearm_rest(position, chunk);
@@ -100,8 +105,7 @@ void MapJob::deliver_progress(std::uint32_t position, std::uint32_t incarnation)
   if (chunk.done == chunk.count) free_position(position);
 }
 
-void MapJob::rearm_rest(std::uint32_t position, Chunk& chunk) {
-  if (spec_.job.timeout_ns != 0) core_->crew().watch_deadlines(spec_.options.timeout);  // may throw
+void MapJob::rearm_rest(std::uint32_t position, Chunk& chunk) noexcept {
   auto& armed = *reinterpret_cast<ChunkEntry*>(entry(position));
   if (!spec_.job.indexed) reinterpret_cast<InputEntry&>(armed).skip += chunk.done;
   chunk.first += chunk.done;

@@ -219,12 +219,20 @@ void MapJob::count_run(Chunk& chunk, const shm::Record& record) noexcept {
   if (chunk.done == chunk.count) free_position(record.header.position);
 }
 
+/// All or, if there is no memory, nothing: what told of them is then read again.
 void MapJob::store_run(std::uint64_t index, std::uint64_t length) {
-  for (; length != 0; --length, ++index) {
-    Stored nothing;
-    nothing.index = index;
-    store(std::move(nothing));
+  const std::size_t place = make_places(index, length);
+  for (std::uint64_t i = 0; i < length; ++i) {
+    stored_[place + i].index = index + i;
+    stored_[place + i].there = true;
   }
+}
+
+/// Room for so many results in a row; where it begins.
+std::size_t MapJob::make_places(std::uint64_t index, std::uint64_t count) {
+  const std::uint64_t place = spec_.options.ordered ? index - next_index_ : stored_.size();
+  if (stored_.size() < place + count) stored_.resize(place + count);
+  return place;
 }
 
 void MapJob::add_to_batch(std::uint64_t index, const std::byte* data, std::size_t size) noexcept {
@@ -256,16 +264,10 @@ void MapJob::store(const shm::Record& record, std::uint64_t index) {
 }
 
 void MapJob::store(Stored result) {
+  const std::size_t place = make_places(result.index, 1);
   result.there = true;
-  const std::size_t bytes = result.bytes.size() + result.spill.length;
-  if (!spec_.options.ordered) {
-    stored_.push_back(std::move(result));
-  } else {
-    const std::uint64_t place = result.index - next_index_;
-    if (stored_.size() <= place) stored_.resize(place + 1);
-    stored_[place] = std::move(result);
-  }
-  stored_bytes_ += bytes;
+  stored_bytes_ += result.bytes.size() + result.spill.length;
+  stored_[place] = std::move(result);
 }
 
 /// The chunk whose next unfinished items, so many, the record is the result of; nullptr when the record cannot be true.

@@ -69,6 +69,7 @@ class MapJob {
   void store(const shm::Record& record, std::uint64_t index);
   void store(Stored result);
   void store_run(std::uint64_t index, std::uint64_t length);
+  std::size_t make_places(std::uint64_t index, std::uint64_t count);
   void forget_given() noexcept;
   void take_values(shm::RingConsumer& ring) noexcept;
   void take_run(std::uint64_t index, std::uint64_t length) noexcept;
@@ -101,7 +102,7 @@ class MapJob {
   bool keep(const shm::Record& record);
   void lose_chunk(std::uint32_t position, std::uint32_t incarnation);
   void deliver_progress(std::uint32_t position, std::uint32_t incarnation);
-  void rearm_rest(std::uint32_t position, Chunk& chunk);
+  void rearm_rest(std::uint32_t position, Chunk& chunk) noexcept;
   void distrust(std::uint32_t slot) noexcept;
 
   // map_arming.cc: inputs on their way to the workers

@@ -28,6 +28,7 @@ std::span<const std::byte> SubmitCall::arguments() {
 }
 
 void SubmitCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
+  process_.end_if_forked();
   entry_.failed = failed ? 1 : 0;
   if (bytes.size() <= SubmitEntry::kInlineResult) {
     std::byte* const place = bytes.size() <= SubmitEntry::kNear ? entry_.near_result : entry_.result;
@@ -63,6 +64,7 @@ void SubmitCall::put_error(const std::exception_ptr& error) {
   try {
     put_bytes(encoded.bytes(), true);
   } catch (...) {  // not even room for the error: SubmitQueue::take says so
+    end_worker_without_memory(std::current_exception());
     entry_.failed = 1;
     entry_.result_length = 0;
   }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "drover/pool/segment.h"
+#include "drover/pool/task_error.h"
 
 namespace drover::inline v1::detail {
 
@@ -25,6 +26,7 @@ class SubmitCall {
  private:
   PoolSegment& segment_;
   SubmitEntry& entry_;
+  const TaskProcess process_;
   os::Mapping mapped_;
 };
 

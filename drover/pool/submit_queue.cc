@@ -21,6 +21,8 @@ constexpr auto kDamagePatience = std::chrono::milliseconds(1000);
 constexpr auto kPollsLook = std::chrono::milliseconds(100);
 constexpr const char* kTaskState = "the state of a task";
 constexpr std::size_t kEntriesToTry = 16;  // positions looked at before a larger board is made
+/// The word of an entry that is free again. One that is zero was never used, or was written over while its task runs.
+constexpr std::uint32_t kFreeAgain = 0xf4eeu << 8 | state::kFree;
 
 /// Nothing more will come of it. (A word that nobody can have written counts: it shall not keep a caller waiting.)
 bool is_final(std::uint32_t word) noexcept {
@@ -74,8 +76,9 @@ SubmitEntry* SubmitQueue::find_free(OwnBoard& own) noexcept {
   for (std::size_t i = 0; i < kEntriesToTry; ++i, ++own.tail) {
     auto& entry = *reinterpret_cast<SubmitEntry*>(own.board.entry(own.tail));
     const std::uint32_t word = entry.word.load(std::memory_order_acquire);
-    if (word != state::kFree && is_final(word) && (word & state::kDetached) != 0) free(entry);
-    if (entry.word.load(std::memory_order_acquire) == state::kFree) return &entry;
+    if ((word & state::kDetached) != 0 && is_final(word) && !is_damaged(word)) free(entry);
+    const std::uint32_t free_word = own.tail < own.board.capacity() ? state::kFree : kFreeAgain;
+    if (entry.word.load(std::memory_order_acquire) == free_word) return &entry;
   }
   return nullptr;
 }
@@ -251,7 +254,7 @@ void SubmitQueue::take(SubmitEntry& entry, const std::function<void(std::span<co
 void SubmitQueue::free(SubmitEntry& entry) noexcept {
   discard_spilled_arguments(core_.segment(), entry);
   discard_spilled_result(core_.segment(), entry);
-  entry.word.store(state::kFree, std::memory_order_release);
+  entry.word.store(kFreeAgain, std::memory_order_release);
 }
 
 void SubmitQueue::detach(SubmitEntry& entry) noexcept {
@@ -259,7 +262,8 @@ void SubmitQueue::detach(SubmitEntry& entry) noexcept {
   const std::uint32_t before = entry.word.fetch_or(state::kDetached, std::memory_order_acq_rel);
   // A finished one may be freed by a submit at this moment, which has the mutex: take it too and look again.
   if (!is_final(before)) return;
-  wire::Kept kept;  // let go without the mutex
+  if (is_damaged(before)) return core_.end_by_damage(kTaskState);  // its task may run: the entry is not used again
+  wire::Kept kept;                                                 // let go without the mutex
   const std::scoped_lock lock(mutex_);
   const std::uint32_t now = entry.word.load(std::memory_order_acquire);
   if (!is_final(now) || (now & state::kDetached) == 0) return;

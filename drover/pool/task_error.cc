@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/pool/task_error.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+
 #include "drover/os/self.h"
 #include "drover/os/throw_trace.h"
 #include "drover/wire/function_table.h"
@@ -21,6 +27,29 @@ void set_running_function(std::uint32_t function) noexcept { running_function = 
 std::string running_where() {
   return "worker " + std::to_string(worker_slot) + " (pid " + std::to_string(os::current_pid()) + "), in " +
          std::string(wire::function_name(wire::program_functions().text(running_function)));
+}
+
+void end_worker(const char* why) noexcept {
+  std::fprintf(stderr, "drover: this worker ends: %s\n", why);
+  std::abort();
+}
+
+void end_worker_without_memory(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::system_error& failure) {
+    if (failure.code().value() == EBADF) end_worker(failure.what());
+  } catch (...) {  // the task's own
+  }
+}
+
+void TaskProcess::end_fork() noexcept {
+  const std::string_view name = wire::function_name(wire::program_functions().text(running_function));
+  std::fprintf(stderr,
+               "drover: a fork made in the task %.*s came out of it; it ends here, or it would be a second worker (end "
+               "forks by _exit or exec)\n",
+               static_cast<int>(name.size()), name.data());
+  os::exit_now(1);
 }
 
 EncodedError::EncodedError(const std::exception_ptr& error) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <span>
 #include <string>
 
+#include "drover/os/fork_count.h"
 #include "drover/wire/writer.h"
 
 namespace drover::inline v1::detail {
@@ -15,6 +17,25 @@ void set_running_function(std::uint32_t function) noexcept;
 /// "worker 3 (pid 123), in simulate".
 std::string running_where();
 void set_worker_slot(std::uint32_t slot) noexcept;
+
+/// Ends this worker, which cannot go on, and says why in its last line: the parent shows that and starts another.
+[[noreturn]] void end_worker(const char* why) noexcept;
+/// Does so if the reason is that the descriptor of the pool's memory is closed (EBADF): no task would get far here.
+void end_worker_without_memory(const std::exception_ptr& error) noexcept;
+
+/// The process that a task began in. A fork of it that comes out of the task would go on as a second worker, with the
+/// claims and the ring of the first.
+class TaskProcess {
+ public:
+  void end_if_forked() const noexcept {
+    if (os::forks() != forks_) [[unlikely]]
+      end_fork();
+  }
+
+ private:
+  [[noreturn]] static void end_fork() noexcept;
+  const std::uint32_t forks_ = os::forks();
+};
 
 /// An exception as it travels: type, message, where it was thrown, call stack.
 class EncodedError {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "drover/base/duration.h"
+#include "drover/os/fork_count.h"
 #include "drover/os/signals.h"
 #include "drover/os/throw_trace.h"
 #include "drover/pool/bound_call.h"
@@ -36,6 +37,7 @@ WorkerLoop::WorkerLoop(worker::ChildContext context)
       incarnation_(context.order.incarnation),
       self_(header_.workers.at(slot_)) {
   os::leave_termination_to_parent();
+  os::watch_forks();
   set_worker_slot(slot_);
   shm::RecentBlocks::of_this_process().start();
 }
@@ -63,7 +65,9 @@ void WorkerLoop::initialize() {
   segment_.file().read_at(header_.initializer_offset, arguments);
   BoundArguments call{arguments};
   set_running_function(header_.initializer - 1);
+  const TaskProcess process;
   wire::program_functions().thunk(header_.initializer - 1)(&call);
+  process.end_if_forked();
 }
 
 /// Works for one job for a while, so that jobs are served in turn and the way here is paid for once. False: nothing to
@@ -169,6 +173,7 @@ void WorkerLoop::map_inputs(InputEntry& entry, ChunkInputs& inputs) const {
     inputs.bytes = {inputs.mapped.data(), entry.length};
   } catch (...) {
     inputs.error = std::current_exception();
+    end_worker_without_memory(inputs.error);
   }
 }
 
@@ -220,8 +225,11 @@ void WorkerLoop::run_task(SubmitEntry& entry) {
   os::fault_point();
   std::uint32_t seen = entry.word.load(std::memory_order_relaxed);
   if ((seen & state::kDetached) != 0) call.discard();
-  while (!entry.word.compare_exchange_weak(seen, state::kDone | (seen & state::kDetached), std::memory_order_acq_rel)) {
-  }
+  do {
+    if ((seen & ~state::kFlags) != state::claimed_by(incarnation_))
+      end_worker("the state of its task was written over");
+  } while (
+      !entry.word.compare_exchange_weak(seen, state::kDone | (seen & state::kDetached), std::memory_order_acq_rel));
   os::fault_point();
   if ((seen & state::kWaited) != 0) os::futex_wake(entry.word);
 }

@@ -69,6 +69,40 @@ TEST(RunningTask, WhoseWordIsZeroedAnswersForNobodyElse) {
   shared[1] = 1;
 }
 
+TEST(RunningTask, WhoseWordIsZeroedKeepsItsEntry) {
+  const SharedCounters shared;
+  drover::Pool pool({.workers = 2});
+  std::vector<drover::Future<double>> futures;  // the first round of the board
+  for (int i = 0; i < 255; ++i) futures.push_back(pool.submit<hold>(shared.path(), kMark));
+  auto held = pool.submit<hold>(shared.path(), kHeld);
+  ASSERT_TRUE(drover_test::eventually(10s, [&] { return shared[0] == 1; }));
+  for (auto& future : futures) EXPECT_EQ(future.get(), kMark);
+  auto* const word =
+      marked_word(offsetof(drover::detail::SubmitEntry, near_arguments), sizeof(drover::detail::SubmitEntry), kHeld);
+  ASSERT_NE(word, nullptr);
+  *word = 0;
+  futures.clear();
+  for (int i = 0; i < 512; ++i) futures.push_back(pool.submit<hold>(shared.path(), kMark));
+  shared[1] = 1;  // the held task must not answer for any of them
+  for (auto& future : futures) EXPECT_EQ(future.get(), kMark);
+  expect_damage([&] { held.get(); });
+}
+
+TEST(RunningTask, WhoseWordIsZeroedEndsThePoolWhenItsFutureIsDropped) {
+  const SharedCounters shared;
+  drover::Pool pool({.workers = 1});
+  {
+    const auto held = pool.submit<hold>(shared.path(), kHeld);
+    ASSERT_TRUE(drover_test::eventually(10s, [&] { return shared[0] == 1; }));
+    auto* const word =
+        marked_word(offsetof(drover::detail::SubmitEntry, near_arguments), sizeof(drover::detail::SubmitEntry), kHeld);
+    ASSERT_NE(word, nullptr);
+    *word = 0;
+  }
+  expect_damage([&] { pool.submit<hold>(shared.path(), kMark).get(); });
+  shared[1] = 1;
+}
+
 class AbandonedClaim : public testing::TestWithParam<std::uint32_t> {
  protected:
   /// Once the only worker is busy with the first task.
