@@ -71,11 +71,9 @@ struct Case {
 
 /// Each item comes once, as a result or lost. False when the allocation that was to fail did not happen any more.
 template <auto F>
-bool each_item_comes_once(const Case& how, int failing_allocation) {
+bool each_item_comes_once(drover::Pool& pool, const SharedCounters& shared, const Case& how, int failing_allocation) {
   SCOPED_TRACE("allocation " + std::to_string(failing_allocation));
-  const SharedCounters shared;
-  setenv(kCounters, shared.path().c_str(), 1);
-  drover::Pool pool({.workers = 2});
+  shared[0] = shared[1] = 0;
   auto results = pool.map<F>(drover::range(0, static_cast<int>(kItems)), {.ordered = how.ordered,
                                                                           .chunk = 20,
                                                                           .window = kItems,
@@ -116,8 +114,11 @@ class ShortMemory : public testing::TestWithParam<Case> {
   template <auto F>
   static void at_each_allocation() {
     constexpr int kMost = 60;
+    const SharedCounters shared;
+    setenv(kCounters, shared.path().c_str(), 1);
+    drover::Pool pool({.workers = 2});
     for (int i = 1; i <= kMost && !HasFailure(); ++i) {
-      if (!each_item_comes_once<F>(GetParam(), i)) break;
+      if (!each_item_comes_once<F>(pool, shared, GetParam(), i)) break;
     }
   }
 };
