@@ -107,6 +107,11 @@ void read_process(Words words, Tracker& tracker) {
   Words newer = words;  // what older programs did not write
   const Streak polls = newer.streak();
   if (newer.good()) track.polls = polls;
+  while (newer.more() && track.stuck_threads.size() < kMostThreads) {
+    const std::uint64_t thread = newer.count();
+    if (newer.good() && !track.stuck_threads.empty())
+      track.stuck_threads.push_back(static_cast<int>(thread & 0x3FFFFFU));
+  }
   if (words.good()) tracker.processes()[key] = track;
 }
 
@@ -177,8 +182,9 @@ std::string history_text(const Tracker& tracker, const std::string& boot, double
             std::to_string(track.io_bytes);
     for (const Streak* const streak : {&track.stuck, &track.killed, &track.defunct, &track.calm, &track.blocked})
       text += text_of(*streak);
-    text += " " + std::to_string(track.stuck_threads.empty() ? 0 : track.stuck_threads.front()) + text_of(track.polls) +
-            "\n";
+    text += " " + std::to_string(track.stuck_threads.empty() ? 0 : track.stuck_threads.front()) + text_of(track.polls);
+    for (std::size_t i = 1; i < track.stuck_threads.size(); ++i) text += " " + std::to_string(track.stuck_threads[i]);
+    text += "\n";
   }
   for (const auto& [key, track] : tracker.holds()) {
     if (!is_word(key.first)) continue;

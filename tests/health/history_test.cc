@@ -77,6 +77,26 @@ TEST(History, AThreadThatIsStuckIsFoundByCron) {
   EXPECT_EQ(look(*source, folder.root() + "/h", 300).exit_code(), 2);
 }
 
+TEST(History, AThreadThatIsStuckInTheDriverIsFoundByCronBesideOneThatWaitsForIt) {
+  const FixtureTree folder;
+  const std::string text =
+      "gpu 0 power=70\nproc 100 name=bash\nproc 4000 ppid=100 cmd=train threads=2 state=D "
+      "tasks=4000:D:rwsem_down_read_slowpath,4001:D:uvm_va_space_down_write\non 0 4000 vram=30\n";
+  const auto source = scenario_source(Scenario::parse("s", text));
+  look(*source, folder.root() + "/h", 0);
+  for (double at = 300; at <= 1200; at += 300) EXPECT_EQ(look(*source, folder.root() + "/h", at).exit_code(), 2) << at;
+}
+
+TEST(History, AThreadThatWasNotStuckBeforeIsNotTakenForOneThatWas) {
+  const FixtureTree folder;
+  const std::string text =
+      "gpu 0 power=70\nproc 100 name=bash\nproc 4000 ppid=100 cmd=train threads=2 state=D "
+      "tasks=4000:D:nfs_wait_bit_killable,4001:S:futex_wait_queue\non 0 4000 vram=30\n"
+      "at 599 proc 4000 tasks=4000:D:nfs_wait_bit_killable,4001:D:nvidia_ioctl\n";
+  const auto source = scenario_source(Scenario::parse("s", text));
+  for (const double at : {0.0, 300.0, 600.0}) EXPECT_EQ(look(*source, folder.root() + "/h", at).exit_code(), 0) << at;
+}
+
 Tracker some_tracks() {
   Tracker tracker{Thresholds()};
   ProcessTrack process;
@@ -84,7 +104,7 @@ Tracker some_tracks() {
   process.cpu_seconds = 12.5;
   process.io_bytes = 77;
   process.calm = {100, 500, 5, 0, true};
-  process.stuck_threads = {4001};
+  process.stuck_threads = {4001, 4005, 4003};
   tracker.processes()[{4000, 99}] = process;
   HoldTrack hold;
   hold.seen = 500;
@@ -105,7 +125,7 @@ TEST(History, ComesBackAsItWas) {
   EXPECT_EQ(history_text(back, "boot", 500), text);
   EXPECT_EQ(back.processes().size(), 1U);
   EXPECT_TRUE(back.processes().begin()->second.calm.reported);
-  EXPECT_EQ(back.processes().begin()->second.stuck_threads, std::vector<int>{4001});
+  EXPECT_EQ(back.processes().begin()->second.stuck_threads, (std::vector<int>{4001, 4005, 4003}));
 }
 
 TEST(History, LargeCountersMoveByAsLittleAsSmallOnes) {
