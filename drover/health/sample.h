@@ -36,6 +36,10 @@ struct DriverSample {
   std::vector<GpuSample> gpus;   ///< NVIDIA's first, then those of other vendors, which this state is not about
   std::vector<LoggedXid> logged_elsewhere;  ///< of GPUs that the driver does not list (any more)
   std::string log_problem;                  ///< why the kernel's log was not read; empty: it was
+  /// GPUs that NVIDIA's kernel module has, by PCI: "0000:3b:00.0". Empty where not all of them need be listed, as in a
+  /// container or a job.
+  std::vector<std::string> devices;
+  bool by_root = false;  ///< who asked may see all of them
 };
 
 /// /proc/PID/stat: of every process.

@@ -80,7 +80,8 @@ class SystemSource : public Source {
       : options_(options),
         processes_(options.root),
         others_(options.root, in_pid_namespace(options.root), options.wake, options.deadline),
-        log_(options.root) {
+        log_(options.root),
+        all_visible_(!may_miss_gpus(options.root, os::environment())) {
     pci_ = find_nvidia_devices(options.root);
   }
 
@@ -127,6 +128,7 @@ class SystemSource : public Source {
   ProcessProbe processes_;
   drm::ProbeClient others_;  ///< GPUs of other vendors than NVIDIA
   XidLog log_;
+  const bool all_visible_;
   PciGpus pci_;
   std::optional<nvml::Client> driver_;
   std::optional<DriverSample> fixed_;  ///< what is said about the driver without asking it
@@ -149,6 +151,8 @@ Sample SystemSource::sample(const std::set<int>& watched, bool threads) {
   std::vector<GpuSample> others = finish_others(hangs);
   if (pci_.count > 0 || !sample.driver.gpus.empty())
     log_.fill(sample.driver, options_.now ? 0 : os::seconds_suspended());
+  if (all_visible_) sample.driver.devices = pci_.driven;
+  sample.driver.by_root = os::current_user() == 0;
   add_other_gpus(sample, std::move(others));
   processes_.describe(sample.host, whom_to_describe(sample, watched), threads);
   Descent descent(sample.host);

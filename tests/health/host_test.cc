@@ -115,6 +115,39 @@ TEST(Topology, OfAnEmptyFolderIsUnknownAndNoError) {
   EXPECT_EQ(find_nvidia_devices(machine.root()).count, 0U);
 }
 
+TEST(Devices, ThoseThatNvidiasModuleHasAreCountedButForPartsOfGuests) {
+  Machine machine;
+  const std::string devices = "/sys/bus/pci/devices/0000:0";
+  for (const char* const number : {"1", "2", "3", "4"}) {
+    machine.write(devices + number + ":00.0/vendor", "0x10de\n");
+    machine.write(devices + number + ":00.0/class", "0x030200\n");
+  }
+  machine.link(devices + "1:00.0/driver", "../../../bus/pci/drivers/nvidia");
+  machine.link(devices + "2:00.0/driver", "../../../bus/pci/drivers/vfio-pci");
+  machine.link(devices + "3:00.0/driver", "../../../bus/pci/drivers/nvidia");
+  machine.link(devices + "3:00.0/physfn", "../0000:01:00.0");
+  const PciGpus found = find_nvidia_devices(machine.root());
+  EXPECT_EQ(found.count, 4U);
+  EXPECT_EQ(found.driven, std::vector<std::string>{"0000:01:00.0"});
+}
+
+TEST(Devices, MayBeHiddenInContainersAndJobsAndWhereTheModuleWasTold) {
+  Machine machine;
+  machine.write_host(false);
+  EXPECT_FALSE(may_miss_gpus(machine.root(), {"HOME=/root"}));
+  EXPECT_TRUE(may_miss_gpus(machine.root(), {"SLURM_JOB_ID=77"}));
+  machine.write("/proc/driver/nvidia/params", "EnableMSI: 1\nExcludedGpus: \"\"\n");
+  EXPECT_FALSE(may_miss_gpus(machine.root(), {}));
+  machine.write("/proc/driver/nvidia/params", "EnableMSI: 1\nExcludedGpus: \"GPU-1234\"\n");
+  EXPECT_TRUE(may_miss_gpus(machine.root(), {}));
+  machine.remove("/proc/driver");
+  machine.write("/proc/self/cgroup", "0::/system.slice/slurmstepd.scope/job_77/step_0\n");
+  EXPECT_TRUE(may_miss_gpus(machine.root(), {}));
+  Machine inside;
+  inside.write_host(true);
+  EXPECT_TRUE(may_miss_gpus(inside.root(), {}));
+}
+
 TEST(Topology, TheTightestQuotaOfAllAncestorsCounts) {
   Machine machine;
   write_cpus(machine, 1, 8, 1);

@@ -304,8 +304,31 @@ PciGpus find_nvidia_devices(const std::string& root) {
     if (property(device, "class").substr(0, 4) != "0x03") continue;  // display controllers, 3D ones too
     ++found.count;
     if (property(device, "power/runtime_status") == "suspended") ++found.asleep;
+    // A virtual function of SR-IOV is for a guest, and the driver of the host does not list it.
+    const std::string driver = device.link("driver").value_or(std::string());
+    if (driver.substr(driver.rfind('/') + 1) == "nvidia" && !device.link("physfn")) found.driven.push_back(name);
   }
   return found;
+}
+
+bool may_miss_gpus(const std::string& root, const std::vector<std::string>& environment) {
+  for (const std::string_view name :
+       {"SLURM_JOB_ID=", "KUBERNETES_SERVICE_HOST=", "PBS_JOBID=", "LSB_JOBID=", "JOB_ID="}) {
+    if (std::any_of(environment.begin(), environment.end(), [&](const auto& one) { return one.starts_with(name); }))
+      return true;
+  }
+  const auto text_of = [&](const char* path) {
+    return os::read_small_file(root + path, 64U << 10U).value_or(std::string());
+  };
+  const std::string cgroup = text_of("/proc/self/cgroup");
+  for (const char* const part : {"slurm", "docker", "kubepods", "libpod", "containerd", "crio", "lxc", "pbs", "lsf"}) {
+    if (cgroup.find(part) != cgroup.npos) return true;
+  }
+  const os::HostFolder top(root + "/");
+  if (in_pid_namespace(root) || top.exists(".dockerenv") || top.exists("run/.containerenv")) return true;
+  const std::string told = text_of("/proc/driver/nvidia/params");
+  const std::size_t excluded = told.find("ExcludedGpus: \"");
+  return excluded != told.npos && told.compare(excluded, 16, "ExcludedGpus: \"\"") != 0;
 }
 
 }  // namespace drover::inline v1::health

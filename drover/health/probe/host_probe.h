@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "drover/health/report.h"
 #include "drover/health/sample.h"
@@ -33,7 +34,13 @@ std::string kernel_release(const std::string& root);
 /// Whether there is an NVIDIA display device, by PCI, and whether all of them are powered down.
 struct PciGpus {
   std::size_t count = 0, asleep = 0;
+  std::vector<std::string>
+      driven;  ///< those that NVIDIA's kernel module has, but for parts that a host gives to guests
 };
 PciGpus find_nvidia_devices(const std::string& root);
+
+/// Whether this process may be kept from some of the machine's GPUs: in a container or a job of a scheduler, or where
+/// the kernel module was told to leave some out. `environment`: as "NAME=value".
+bool may_miss_gpus(const std::string& root, const std::vector<std::string>& environment);
 
 }  // namespace drover::inline v1::health
