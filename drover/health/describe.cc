@@ -37,7 +37,7 @@ ProcessReport describe_process(const Sample& last, int pid, const ProcessTrack* 
     report.command = detail->command;
     if (detail->uid) report.user = source.user(*detail->uid);
     if (detail->inner_pid != 0) report.inner_pid = detail->inner_pid;
-    const Job job = job_of(*detail);
+    const Job job = brief != nullptr ? job_of(last.host, *brief, *detail) : job_of(*detail);
     report.job = job.label;
     report.rank = job.rank;
     report.world_size = job.world_size;
@@ -230,7 +230,14 @@ void describe_processes(Report& report, const Sample& first, Sample& last, Sourc
   std::stable_sort(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) { return a.share > b.share; });
   if (busy.size() > most_busy) busy.resize(most_busy);
   std::set<int> pids;
-  for (const Busy& one : busy) pids.insert(one.pid);
+  constexpr int kMostAncestors = 8;
+  for (const Busy& one : busy) {  // who is above it tells whether its unit is another's
+    const ProcessBrief* at = find_process(last.host, one.pid);
+    for (int steps = 0; at != nullptr && at->pid > 1 && steps <= kMostAncestors; ++steps) {
+      pids.insert(at->pid);
+      at = find_process(last.host, at->parent);
+    }
+  }
   source.describe_processes(last, pids);
   for (const Busy& one : busy) {
     ProcessReport process = describe_process(last, one.pid, nullptr, source);

@@ -137,10 +137,11 @@ TEST(Tracker, ThreadsThatWereNotSeenDidNotSleep) {
 }
 
 TEST(Xids, WhatIsNotKnownHereIsNotAnApplications) {
-  for (const char* const line : {"log=109@60", "log=158@60,31@50", "xid=143"}) {
+  for (const char* const line : {"log=109@60", "log=158@60,31@50", "xid=157"}) {
     const Finding finding = first(play_text(std::string("window 5\ngpu 0 ") + line + "\n"), Rule::kR1);
     EXPECT_EQ(finding.severity, Severity::kInfo);
     EXPECT_EQ(finding.verdict, "XID NOT KNOWN HERE");
+    EXPECT_EQ(finding.confidence, Confidence::kLow);
     EXPECT_NE(joined(finding.because).find("(not known here)"), std::string::npos);
     EXPECT_NE(joined(finding.action).find("docs.nvidia.com/deploy/xid-errors"), std::string::npos);
   }
@@ -184,6 +185,18 @@ TEST(Advice, StopsNoUnitThatOthersProcessesAreIn) {
       "cgroup=/system.slice/cron.service\n");
   EXPECT_NE(crons.find("ask user1000 first"), std::string::npos) << crons;
   EXPECT_EQ(crons.find("systemctl"), std::string::npos) << crons;
+}
+
+TEST(Processes, AreNotLabelledWithAUnitThatIsAnothers) {
+  const auto label = [](const char* parent) {
+    const Report report =
+        play_text(std::string("window 10\ngpu 0 power=62\nproc 70 name=hub uid=0 cgroup=/system.slice/hub.service\n") +
+                  "proc 4000 cpu=1 cgroup=/system.slice/hub.service ppid=" + parent + "\non 0 4000 vram=30\n");
+    EXPECT_EQ(report.busiest.at(0).job, report.gpus.at(0).processes.at(0).process.job);
+    return report.busiest.at(0).job;
+  };
+  EXPECT_EQ(label("1"), "unit hub.service");
+  EXPECT_EQ(label("70"), "") << "root began it";
 }
 
 TEST(Holders, WorkersOfACronJobAndARankOfRootAreNoServices) {

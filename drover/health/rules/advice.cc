@@ -172,6 +172,39 @@ void advise_asking(Finding& finding, const Job& job) {
   finding.action.push_back(std::move(ask));
 }
 
+namespace {
+
+/// Whether it has rested, on its GPUs and on the CPU, for as long as a job that is called blocked.
+bool rests(const Scene& scene, const Subject& subject) {
+  const double enough = scene.limits[Limit::kR7Hold];
+  const bool on_gpus = std::all_of(subject.gpus.begin(), subject.gpus.end(), [&](const Subject::On& on) {
+    return on.hold->idle.holds() && on.hold->idle.length() >= enough;
+  });
+  return on_gpus && subject.track != nullptr && subject.track->calm.holds() && subject.track->calm.length() >= enough;
+}
+
+/// One that would end with it when its container, pod, unit or Slurm job is ended as a whole, and may be at work. The
+/// other ranks of its job are ended with it anyway. nullptr: there is none.
+const Subject* at_work_beside(const Scene& scene, const std::vector<Subject>& all, const Subject& subject) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Subject& other) {
+    if (other.pid == subject.pid || other.brief == nullptr || other.brief->state == 'Z') return false;
+    if (other.job.scheduler != subject.job.scheduler || other.job.id != subject.job.id) return false;
+    const bool same_job = subject.job.ranked() && other.job.ranked() && other.job.group == subject.job.group;
+    return !same_job && !rests(scene, other);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void advise_asking(const Scene& scene, const std::vector<Subject>& all, const Subject& subject, Finding& finding) {
+  const Subject* const other = subject.job.scheduler.empty() ? nullptr : at_work_beside(scene, all, subject);
+  if (other == nullptr) return advise_asking(finding, subject.job);
+  advise_asking(finding, Job());
+  finding.action.back() += "; do not end " + (subject.job.label.empty() ? subject.job.id : subject.job.label) +
+                           " as a whole: pid " + name_of(scene.last.host, other->pid) + " of it may be at work";
+}
+
 void advise_evidence(Finding& finding, int pid, bool collective, bool python) {
   const std::string number = std::to_string(pid);
   finding.action.push_back("keep evidence: " + (python ? "py-spy dump --pid " + number + "; " : std::string()) +
@@ -236,6 +269,7 @@ std::vector<Finding> judge(const Scene& scene) {
   std::vector<Finding> findings;
   judge_driver(scene, findings);
   const std::vector<Subject> all = subjects(scene);
+  judge_absent(scene, all, findings);
   judge_stuck(scene, all, findings);
   judge_jobs(scene, all, findings);
   judge_memory(scene, findings);

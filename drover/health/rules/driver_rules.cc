@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <optional>
 
@@ -18,23 +19,32 @@ struct Xid {
   const char* meaning;
   std::optional<Metric> state = {};  ///< where the driver tells what it has led to: then that counts, see add_faults
 };
-constexpr std::array kXids = {Xid{13, Severity::kInfo, "an application's illegal access"},
-                              Xid{31, Severity::kInfo, "an application's page fault"},
-                              Xid{43, Severity::kInfo, "an application's kernel was stopped"},
-                              Xid{45, Severity::kInfo, "a channel was removed while its application ended"},
-                              Xid{48, Severity::kCritical, "a double-bit memory error"},
-                              Xid{62, Severity::kCritical, "the power management unit halted"},
-                              Xid{63, Severity::kWarning, "the remapping of a row was recorded", Metric::kRemapPending},
-                              Xid{64, Severity::kCritical, "remapping a row failed"},
-                              Xid{74, Severity::kCritical, "an NVLink error"},
-                              Xid{79, Severity::kCritical, "the GPU has fallen off the bus"},
-                              Xid{92, Severity::kWarning, "many corrected memory errors"},
-                              Xid{94, Severity::kWarning, "a memory error that was contained to one application"},
-                              Xid{95, Severity::kCritical, "a memory error that was not contained"},
-                              Xid{119, Severity::kCritical, "the GPU's system processor does not answer"},
-                              Xid{120, Severity::kCritical, "the GPU's system processor failed"},
-                              Xid{140, Severity::kCritical, "an uncorrected memory error"},
-                              Xid{154, Severity::kWarning, "the recovery action changed", Metric::kRecoveryAction}};
+constexpr std::array kXids = {
+    Xid{13, Severity::kInfo, "an application's illegal access"},
+    Xid{31, Severity::kInfo, "an application's page fault"},
+    Xid{43, Severity::kInfo, "an application's kernel was stopped"},
+    Xid{45, Severity::kInfo, "a channel was removed while its application ended"},
+    Xid{46, Severity::kCritical, "the GPU stopped processing"},
+    Xid{48, Severity::kCritical, "a double-bit memory error"},
+    Xid{61, Severity::kWarning, "the power management unit met a breakpoint"},
+    Xid{62, Severity::kCritical, "the power management unit halted"},
+    Xid{63, Severity::kWarning, "the remapping of a row was recorded", Metric::kRemapPending},
+    Xid{64, Severity::kCritical, "remapping a row failed"}, Xid{74, Severity::kCritical, "an NVLink error"},
+    Xid{79, Severity::kCritical, "the GPU has fallen off the bus"},
+    Xid{92, Severity::kWarning, "many corrected memory errors"},
+    Xid{94, Severity::kWarning, "a memory error that was contained to one application"},
+    Xid{95, Severity::kCritical, "a memory error that was not contained"},
+    Xid{110, Severity::kCritical, "a security fault"},
+    Xid{119, Severity::kCritical, "the GPU's system processor does not answer"},
+    Xid{120, Severity::kCritical, "the GPU's system processor failed"},
+    Xid{140, Severity::kCritical, "an uncorrected memory error"},
+    Xid{143, Severity::kCritical, "the GPU was not initialized"},
+    // NVLink 5: the text of the log tells whether it was fatal.
+    Xid{144, Severity::kWarning, "an NVLink error"}, Xid{145, Severity::kWarning, "an NVLink error"},
+    Xid{146, Severity::kWarning, "an NVLink error"}, Xid{147, Severity::kWarning, "an NVLink error"},
+    Xid{148, Severity::kWarning, "an NVLink error"}, Xid{149, Severity::kWarning, "an NVLink error"},
+    Xid{150, Severity::kWarning, "an NVLink error"},
+    Xid{154, Severity::kWarning, "the recovery action changed", Metric::kRecoveryAction}};
 
 const Xid* find_xid(std::uint64_t number) {
   const auto at = std::find_if(kXids.begin(), kXids.end(), [&](const Xid& xid) { return xid.number == number; });
@@ -213,6 +223,13 @@ void add_faults(const Scene& scene, const GpuSample& gpu, Finding& finding) {
   if (gpu[Metric::kRemapPending].ok() && gpu[Metric::kRemapPending].value != 0) {
     raise(finding, Severity::kWarning, "a memory row waits to be remapped at the next reset");
   }
+  // Where rows are remapped, that tells what came of them.
+  const Reading ecc = gpu[Metric::kEccUncorrected];
+  if (gpu.vendor == "nvidia" && ecc.ok() && ecc.value > 0 && !gpu[Metric::kRemapPending].ok()) {
+    raise(finding, Severity::kWarning,
+          "its memory has had " + std::to_string(ecc.value) +
+              " errors that could not be corrected since it was last reset, and it does not tell of remapped rows");
+  }
 }
 
 void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& findings) {
@@ -226,7 +243,7 @@ void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& f
   if (finding.because.empty()) return;
   if (finding.severity == Severity::kInfo) name_notes(notes, finding);
   if (finding.severity == Severity::kWarning) finding.verdict = "DEGRADED";
-  finding.confidence = Confidence::kHigh;
+  finding.confidence = finding.severity == Severity::kInfo && notes.unknown ? Confidence::kLow : Confidence::kHigh;
   if (finding.severity >= Severity::kWarning) advise_reset(finding, &gpu);
   findings.push_back(std::move(finding));
 }
@@ -268,6 +285,43 @@ void judge_state(const Scene& scene, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+/// "0000:3b:00.0" of the kernel, "00000000:3B:00.0" of the driver.
+bool is_at(const GpuSample& gpu, const std::string& device) {
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return gpu.bus.size() >= device.size() && std::equal(device.rbegin(), device.rend(), gpu.bus.rbegin(),
+                                                       [&](char ours, char theirs) { return same(theirs, ours); });
+}
+
+/// GPUs that the kernel's module has and the driver does not list: they failed at the start, or were lost since.
+void judge_not_listed(const Scene& scene, std::vector<Finding>& findings) {
+  const DriverSample& driver = scene.last.driver;
+  if (driver.state != DriverState::kOk) return;
+  std::string absent;
+  int count = 0;
+  for (const std::string& device : driver.devices) {
+    const auto here = [&](const GpuSample& gpu) { return is_at(gpu, device); };
+    if (std::any_of(driver.gpus.begin(), driver.gpus.end(), here)) continue;
+    absent += (count++ > 0 ? ", " : "") + device;
+  }
+  const auto listed = std::count_if(driver.gpus.begin(), driver.gpus.end(),
+                                    [](const GpuSample& gpu) { return gpu.vendor == "nvidia"; });
+  const auto known = static_cast<std::ptrdiff_t>(driver.devices.size());
+  if (count == 0 || listed + count > known) return;
+  Finding finding;
+  finding.rule = Rule::kR1;
+  finding.verdict = "GPU NOT LISTED";
+  finding.severity = driver.by_root ? Severity::kWarning : Severity::kInfo;
+  finding.confidence = driver.by_root ? Confidence::kMedium : Confidence::kLow;
+  finding.because.push_back("NVIDIA's kernel module has " + count_text(static_cast<int>(known), "GPU", "GPUs") +
+                            ", and the driver lists " + std::to_string(listed) + " of them: not " + absent);
+  if (driver.by_root) {
+    advise_reset(finding, nullptr);
+  } else {
+    finding.not_because.emplace_back("GPUs that this user is kept from; root sees all");
+  }
+  findings.push_back(std::move(finding));
+}
+
 /// G0: a GPU that nobody asked. Where NVIDIA's driver says nothing at all, its state is the finding.
 void judge_not_asked(const GpuSample& gpu, std::vector<Finding>& findings) {
   if (gpu.not_asked.empty()) return;
@@ -304,82 +358,11 @@ void judge_gate(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& 
 void judge_driver(const Scene& scene, std::vector<Finding>& findings) {
   judge_state(scene, findings);
   judge_elsewhere(scene, findings);
+  judge_not_listed(scene, findings);
   for (const GpuSample& gpu : scene.last.driver.gpus) {
     judge_gpu(scene, gpu, findings);
     judge_not_asked(gpu, findings);
     judge_gate(scene, gpu, findings);
-  }
-}
-
-namespace {
-
-/// What can and what cannot be said about the memory, and how sure that is.
-void explain_memory(const Scene& scene, const GpuSample& gpu, const GpuTrack& track, Finding& finding) {
-  const auto uses_mps = [](const GpuProcessRow& row) { return (row.uses & kUsesMps) != 0; };
-  const bool mps = std::any_of(gpu.rows.begin(), gpu.rows.end(), uses_mps);
-  const bool often = track.unattributed.hits >= scene.limits[kR9Samples];
-  const bool reserved_known = gpu[Metric::kMemoryReserved].ok();
-  const bool sure = often && !scene.container && !mps && reserved_known;
-  finding.severity = sure ? Severity::kWarning : Severity::kInfo;
-  finding.confidence = sure ? Confidence::kMedium : Confidence::kLow;
-  finding.held_s = track.unattributed.length();
-  const double used = gpu[Metric::kMemoryUsed].number().value_or(0), rest = unattributed_bytes(gpu);
-  finding.because.push_back(bytes_text(used) + " are used, of which the listed processes have " +
-                            bytes_text(used - rest) + "; the other " + bytes_text(rest) + " are not theirs, in " +
-                            count_text(track.unattributed.hits, "look", "looks"));
-  if (!reserved_known) {
-    finding.not_because.emplace_back("what the driver keeps for itself is not known, and may be part of it");
-  }
-  if (scene.container) finding.not_because.emplace_back("processes outside this container are not seen");
-  if (mps) finding.not_because.emplace_back("clients of MPS share memory in ways that are not listed");
-  if (!often) finding.not_because.emplace_back("seen too seldom to say more; run with --window 10s");
-  finding.limits = {scene.limits.text(kR9Vram), scene.limits.text(kR9VramShare), scene.limits.text(kR9Samples)};
-}
-
-/// The driver leaked it, when it is sure that it is anybody's at all.
-void advise_leak(const Scene& scene, const UnlistedHolders& holders, const GpuSample& gpu, Finding& finding) {
-  if (scene.holders.unreadable > 0) {
-    finding.not_because.push_back(count_text(scene.holders.unreadable, "process", "processes") +
-                                  " may not be looked at; root sees who holds the device");
-    finding.action.emplace_back("run it as root, to see who has the device open");
-  } else if (!scene.container && finding.severity >= Severity::kWarning) {
-    finding.action.push_back(std::string(holders.others.empty() ? "nobody" : "nobody else") +
-                             " has the device open: a leak of the driver, it seems; when the GPU is free, reset it (" +
-                             how_to_reset(&gpu) + ", as root)");
-  }
-}
-
-void name_hidden(const Scene& scene, const GpuSample& gpu, Finding& finding) {
-  const auto holders = unlisted_holders(scene, gpu);
-  if (!holders) {
-    explain_unknown_holders(scene, gpu, finding);
-    return;
-  }
-  note_others(scene, *holders, finding);
-  if (holders->pids.empty()) {
-    advise_leak(scene, *holders, gpu, finding);
-    return;
-  }
-  finding.because.push_back("have the device open, but are not listed: " + names_of(scene.last.host, holders->pids));
-  if (finding.severity == Severity::kWarning) finding.confidence = Confidence::kHigh;
-  if (scene.container) return;
-  finding.action.push_back("ask the owners of pids " + pid_list(holders->pids) +
-                           " first; often they are left-over data workers of a job that died");
-  advise_ending(finding, 0, holders->pids);
-}
-
-}  // namespace
-
-void judge_memory(const Scene& scene, std::vector<Finding>& findings) {
-  for (const GpuSample& gpu : scene.last.driver.gpus) {
-    const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
-    const double rest = unattributed_bytes(gpu);
-    if (track == nullptr || !track->unattributed.holds() || rest < 0 || !gpu.stuck_in.empty()) continue;
-    Finding finding = about(Rule::kR9, gpu, "UNATTRIBUTED MEMORY");
-    finding.memory_bytes = static_cast<std::uint64_t>(rest);
-    explain_memory(scene, gpu, *track, finding);
-    name_hidden(scene, gpu, finding);
-    findings.push_back(std::move(finding));
   }
 }
 

@@ -16,11 +16,8 @@ constexpr std::size_t kMostNames = 12;
 std::set<int> live_and_listed(const Scene& scene) {
   std::set<int> pids;
   for (const GpuSample& gpu : scene.last.driver.gpus) {
-    for (const GpuProcessRow& row : gpu.rows) {
-      const ProcessBrief* const process = find_process(scene.last.host, row.pid);
-      const bool own = scene.tracker.owner(scene.last.host, gpu.uuid, row.pid) == key_of(scene.last.host, row.pid);
-      if (process != nullptr && own && process->state != 'Z') pids.insert(row.pid);
-    }
+    const std::vector<int> here = listed_and_alive(scene, gpu);
+    pids.insert(here.begin(), here.end());
   }
   return pids;
 }
@@ -47,7 +44,11 @@ bool is_service(const Scene& scene, const ProcessBrief& process, const ProcessDe
   if (job.ranked()) return false;
   const bool unit = job.scheduler == "systemd" && detail->cgroup.find("/system.slice/") != std::string::npos;
   const bool supervised = is_run_by_supervisor(*detail) && !is_adopted(host, process, scene.container);
-  return unit || supervised || (detail->uid == 0U && process.group == process.pid);
+  // In a container all may be root's; there only what serves others is a daemon, as an exporter of measurements.
+  const bool contained = job.scheduler == "docker" || job.scheduler == "kubernetes";
+  const bool daemon = detail->uid == 0U && process.group == process.pid &&
+                      (!contained || kind_of(host, process, detail) == Kind::kServer);
+  return unit || supervised || daemon;
 }
 
 /// Why this holder has none of the memory; empty: it may have it.
@@ -64,6 +65,24 @@ std::string innocence(const Scene& scene, const ProcessBrief& process, const std
 }
 
 }  // namespace
+
+std::vector<int> listed_and_alive(const Scene& scene, const GpuSample& gpu) {
+  std::vector<int> pids;
+  for (const GpuProcessRow& row : gpu.rows) {
+    const ProcessBrief* const process = find_process(scene.last.host, row.pid);
+    const bool own = scene.tracker.owner(scene.last.host, gpu.uuid, row.pid) == key_of(scene.last.host, row.pid);
+    if (process != nullptr && own && process->state != 'Z') pids.push_back(row.pid);
+  }
+  return pids;
+}
+
+void note_importers(const Scene& scene, const GpuSample& gpu, Finding& finding) {
+  const std::vector<int> pids = listed_and_alive(scene, gpu);
+  if (pids.empty()) return;
+  const std::string names = names_of(scene.last.host, pids);
+  finding.not_because.push_back("memory that a listed process imported (CUDA IPC) and still uses: " + names);
+  finding.action.push_back("ask the owners of those that are listed first: " + names);
+}
 
 bool is_supervisor(std::string_view name) {
   static constexpr auto kStarts = std::to_array<std::string_view>(

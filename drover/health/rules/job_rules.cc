@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
+#include <string_view>
 #include <tuple>
 
 #include "drover/health/rules/job_view.h"
@@ -26,9 +29,11 @@ void name_silence(const JobView& view, Finding& finding) {
 void advise(const JobView& view, Finding& finding) {
   const Subject& subject = view.subject;
   const bool explained = !finding.action.empty();
-  Job job = subject.job;
-  if (!sign_of_slurm(view).empty()) job.scheduler.clear();  // Slurm has nothing left that it could cancel
-  advise_asking(finding, job);
+  if (sign_of_slurm(view).empty()) {
+    advise_asking(view.scene, view.all, subject, finding);
+  } else {
+    advise_asking(finding, Job());  // Slurm has nothing left that it could cancel
+  }
   if (explained) return;
   const bool python = is_python(*subject.brief, subject.detail);
   const bool nvidia = !subject.gpus.empty() && subject.gpus.front().gpu->vendor == "nvidia";
@@ -68,14 +73,24 @@ bool may_be_orphan(const Subject& subject) {
   return subject.kind == Kind::kPlain || subject.kind == Kind::kNotebook || subject.kind == Kind::kServer;
 }
 
-bool judge_orphan(const JobView& view, std::vector<Finding>& findings) {
+/// A rank here that still computes, reads or writes, or is held by a person: the job may be about to end well.
+/// One core alone does not count, as ranks poll whose job is over.
+bool explain_orphan(const JobView& view, double held, Finding& finding) {
+  const std::string at_work = peer_at_work(view, std::max(held, view.scene.limits[kR6High]));
+  if (at_work.empty()) return false;
+  finding.not_because.push_back("a job that is over: " + at_work + ", and the others wait for it");
+  finding.action.push_back("look at that one first: " + at_work);
+  return true;
+}
+
+void judge_orphan(const JobView& view, std::vector<Finding>& findings) {
   const Subject& subject = view.subject;
   const Thresholds& limits = view.scene.limits;
-  if (!may_be_orphan(subject)) return false;
+  if (!may_be_orphan(subject)) return;
   Waiting waits = waiting_of(view);
-  if (waits.how.empty()) return false;
+  if (waits.how.empty()) return;
   const Signs signs = signs_of_orphan(view);
-  if (signs.texts.empty()) return false;
+  if (signs.texts.empty()) return;
   const bool rests_often = subject.kind != Kind::kPlain;  // a server, a notebook
   if (rests_often || (!signs.sure && !view.holds_spinning)) waits.enough = std::max(waits.enough, limits[kR6High]);
   Finding finding = about(view.scene, Rule::kR5, subject, "ORPHANED JOB");
@@ -84,12 +99,15 @@ bool judge_orphan(const JobView& view, std::vector<Finding>& findings) {
   const bool plain_rank = subject.job.ranked() && subject.kind == Kind::kPlain;
   finding.not_because.emplace_back(plain_rank ? "a service, or a shell's background job: it has a rank"
                                               : "a job that runs: Slurm would have a step of it here");
-  grade(view.scene, finding, waits.held, waits.enough, Severity::kWarning,
-        signs.texts.size() > 1 ? Confidence::kHigh : Confidence::kMedium, waits.looks);
+  const bool explained = explain_orphan(view, waits.held, finding);
+  grade(view.scene, finding, waits.held, waits.enough, explained ? Severity::kInfo : Severity::kWarning,
+        explained                ? Confidence::kLow
+        : signs.texts.size() > 1 ? Confidence::kHigh
+                                 : Confidence::kMedium,
+        waits.looks);
   finding.limits = {limits.text(waits.enough == limits[kR5Hold] ? kR5Hold : kR6High)};
   advise(view, finding);
   findings.push_back(std::move(finding));
-  return true;
 }
 
 /// Ranks that others may wait for, with good reason: one at work here, or on nodes that are not looked at.
@@ -99,6 +117,12 @@ bool explain_waiting(const JobView& view, double held, Finding& finding) {
     finding.not_because.push_back("a fault, it seems: " + at_work + ", and the others wait for it");
     finding.action.push_back("look at that one first: " + at_work);
     return true;
+  }
+  const std::string uses_cpu = peer_at_work(view, 0);
+  if (!uses_cpu.empty()) {
+    finding.not_because.push_back("a wait for another rank, which is not ruled out, though it may only poll: " +
+                                  uses_cpu);
+    finding.action.push_back("look at that one first, and end nobody while it is at work: " + uses_cpu);
   }
   const int elsewhere = ranks_elsewhere(view);
   if (elsewhere > 0) {
@@ -224,21 +248,45 @@ bool holds_much(const JobView& view) {
   });
 }
 
-/// The time after which idling deserves a warning; nullopt: never.
-std::optional<Limit> patience(Kind kind) {
-  switch (kind) {
-    case Kind::kServer:
-      return std::nullopt;  // it waits for requests: that is its work
-    case Kind::kNotebook:
-    case Kind::kDebugged:
-      return kR8Interactive;
-    default:
-      return kR8Warn;
+/// Whether a scheduler stopped it, and all that lies between: of what a person stopped, a shell is the parent.
+bool is_suspended(const JobView& view) {
+  static constexpr auto kNames =
+      std::to_array<std::string_view>({"slurmstepd", "res", "sbatchd", "pbs_mom", "sge_shepherd", "condor_starter"});
+  const HostSample& host = view.scene.last.host;
+  const ProcessBrief* at = view.subject.brief;
+  constexpr int kMostAncestors = 16;
+  for (int steps = 0; at != nullptr && at->state == 'T' && steps < kMostAncestors; ++steps) {
+    at = find_process(host, at->parent);
+    if (at != nullptr && std::find(kNames.begin(), kNames.end(), at->name) != kNames.end()) return true;
   }
+  return false;
+}
+
+/// Why its idling is no fault, however long it is; empty: it may be one.
+std::string reason_to_idle(const JobView& view) {
+  const Kind kind = view.subject.kind;
+  if (is_suspended(view))
+    return "a fault: its scheduler suspended it, it seems, and lets it go on (scontrol resume, bresume, qsig -s "
+           "resume)";
+  if (kind == Kind::kServer) return "a fault: a server waits for requests";  // that is its work
+  if (kind == Kind::kPlain && is_ray_worker(*view.subject.brief) && !view.subject.job.ranked())
+    return "a fault: an actor of Ray waits for calls";
+  return {};
+}
+
+/// How long the processes below it have rested on their GPUs: who waits for one that works is not idle.
+double idle_below(const JobView& view) {
+  double idle = std::numeric_limits<double>::max();
+  for (const Subject& other : view.all) {
+    if (other.brief == nullptr || !descends_from(view.scene.last.host, *other.brief, view.subject.pid)) continue;
+    const JobView below(view.scene, other, view.all);
+    idle = std::min(idle, below.holds_idle ? below.idle : 0);
+  }
+  return idle;
 }
 
 void advise_idle(const JobView& view, double held, double enough, Finding& finding) {
-  advise_asking(finding, view.subject.job);
+  advise_asking(view.scene, view.all, view.subject, finding);
   if (view.subject.kind == Kind::kNotebook) finding.action.emplace_back("restarting its kernel frees the memory");
   if (view.subject.kind == Kind::kStopped) advise_continuing(finding, view.subject);
   const double advised = view.scene.limits[kR8Advise];
@@ -250,25 +298,24 @@ void judge_idle(const JobView& view, std::vector<Finding>& findings) {
   const Scene& scene = view.scene;
   const Thresholds& limits = scene.limits;
   const Kind kind = view.subject.kind;
-  if (!view.holds_idle || !holds_much(view) || track == nullptr || !track->calm.holds()) return;
+  const double below = idle_below(view);
+  if (!view.holds_idle || !holds_much(view) || track == nullptr || !track->calm.holds() || below <= 0) return;
   Finding finding = about(scene, Rule::kR8, view.subject, "IDLE, HOLDS MEMORY");
-  const double held = std::min(view.idle, track->calm.length());
+  const double held = std::min({view.idle, track->calm.length(), below});
   finding.because.push_back("nothing ran on its GPU for " + duration_text(held) + ", and it never used more than " +
                             percent_text(limits[kR8Cpu]) + " of a core between two looks (" +
                             percent_text(track->cpu_share) + " before the last)");
   if (kind != Kind::kPlain) finding.because.push_back(std::string("it looks like: ") + to_text(kind));
-  const bool actor = kind == Kind::kPlain && is_ray_worker(*view.subject.brief) && !view.subject.job.ranked();
-  const std::optional<Limit> limit = actor ? std::nullopt : patience(kind);
-  if (!limit) {
+  if (std::string reason = reason_to_idle(view); !reason.empty()) {
     finding.held_s = held;
     finding.confidence = scene.once ? Confidence::kLow : Confidence::kMedium;
-    finding.not_because.emplace_back(actor ? "a fault: an actor of Ray waits for calls"
-                                           : "a fault: a server waits for requests");
+    finding.not_because.push_back(std::move(reason));
   } else {
-    grade(scene, finding, held, limits[*limit], Severity::kWarning,
+    const Limit limit = kind == Kind::kNotebook || kind == Kind::kDebugged ? kR8Interactive : kR8Warn;
+    grade(scene, finding, held, limits[limit], Severity::kWarning,
           track->io_known ? Confidence::kHigh : Confidence::kMedium, view.idle_looks);
-    finding.limits = {limits.text(*limit)};
-    if (finding.severity >= Severity::kWarning) advise_idle(view, held, limits[*limit], finding);
+    finding.limits = {limits.text(limit)};
+    if (finding.severity >= Severity::kWarning) advise_idle(view, held, limits[limit], finding);
   }
   finding.limits.push_back(limits.text(kR8Vram));
   finding.limits.push_back(limits.text(kR8Cpu));

@@ -2,6 +2,7 @@
 #include "drover/health/rules/job_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace drover::inline v1::health {
@@ -10,17 +11,9 @@ namespace {
 using enum Limit;
 
 constexpr int kMostAncestors = 16;
+constexpr double kNearlyOne = 0.11;  // of a core: how far from one core a thread that polls may be
 
 bool lives(const ProcessBrief& process) { return process.state != 'Z' && process.state != 'X'; }
-
-bool descends_from(const HostSample& host, const ProcessBrief& process, int ancestor) {
-  const ProcessBrief* at = &process;
-  for (int steps = 0; at != nullptr && at->parent > 0 && steps < kMostAncestors; ++steps) {
-    if (at->parent == ancestor) return true;
-    at = find_process(host, at->parent);
-  }
-  return false;
-}
 
 /// Whether one and the same number stands for two processes that have nothing to do with each other: then nothing tells
 /// two jobs apart, and the other one is none of its ranks.
@@ -43,6 +36,11 @@ bool shows_work(const Subject::On& on, const Thresholds& limits) {
          over(Metric::kTensor, kR6Memory) || (watts > 0 && on.track->power_w >= watts);
 }
 
+/// It used just one core and moved no data, or that cannot be told.
+bool may_poll(const ProcessTrack& track) {
+  return track.polls.holds() || (!track.io_known && std::abs(track.cpu_share - 1) <= kNearlyOne);
+}
+
 /// What a rank does that keeps others waiting, without its GPU; empty: nothing.
 std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, double held) {
   if (kind == Kind::kStopped) return "is stopped";
@@ -53,7 +51,9 @@ std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, 
     return "reads and writes " + bytes_text(track->io_rate) + " a second";
   if (track->io_below > kMuchTraffic)
     return "has a process below it that reads and writes " + bytes_text(track->io_below) + " a second";
-  if (in_time && track->cpu_share > scene.limits[kR8Cpu])
+  // Later it counts where it is no heartbeat, and not what one thread uses that polls.
+  static constexpr double kMuch = 0.5;  // of a core
+  if (track->cpu_share > (in_time ? scene.limits[kR8Cpu] : kMuch) && (in_time || !may_poll(*track)))
     return "works on the CPU (" + percent_text(track->cpu_share) + " of a core)";
   return {};
 }
@@ -121,6 +121,15 @@ std::string first_at_work(const JobView& view) {
 }
 
 }  // namespace
+
+bool descends_from(const HostSample& host, const ProcessBrief& process, int ancestor) {
+  const ProcessBrief* at = &process;
+  for (int steps = 0; at != nullptr && at->parent > 0 && steps < kMostAncestors; ++steps) {
+    if (at->parent == ancestor) return true;
+    at = find_process(host, at->parent);
+  }
+  return false;
+}
 
 JobView::JobView(const Scene& s, const Subject& one, const std::vector<Subject>& others)
     : scene(s), subject(one), all(others) {

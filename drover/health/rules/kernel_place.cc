@@ -68,6 +68,12 @@ bool waits_for_memory(std::string_view function) {
   return starts_with_any(without_underscores(function), kStarts);
 }
 
+bool waits_for_lock(std::string_view function) {
+  static constexpr auto kStarts = std::to_array<std::string_view>(
+      {"rwsem_", "down_read", "down_write", "call_rwsem_down_", "mutex_", "percpu_down_", "percpu_rwsem_"});
+  return starts_with_any(without_underscores(function), kStarts);
+}
+
 bool is_frozen(char state, std::string_view function) {
   // The trap of version 2 may be a part of get_signal, which otherwise waits for nothing but to be continued.
   static constexpr auto kStarts = std::to_array<std::string_view>({"refrigerator", "do_freezer_trap", "get_signal"});

@@ -16,6 +16,9 @@ bool waits_in_storage(std::string_view function);
 /// Memory: the limits of its cgroup, or a machine that is short of it.
 bool waits_for_memory(std::string_view function);
 
+/// A lock of the kernel's own, as that of a process' map of memory: whoever has it may be at work.
+bool waits_for_lock(std::string_view function);
+
 /// The freezer of cgroups: somebody paused the process, as `docker pause` does. `state`: of the thread.
 bool is_frozen(char state, std::string_view function);
 

@@ -56,10 +56,11 @@ struct Subject {
 std::vector<Subject> subjects(const Scene& scene);
 
 // The rules, a file a family. Each appends what it finds.
-void judge_driver(const Scene& scene, std::vector<Finding>& findings);                                  // R1, G0
-void judge_memory(const Scene& scene, std::vector<Finding>& findings);                                  // R9
-void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);  // R2, R3, R4
-void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);   // R5 to R8
+void judge_driver(const Scene& scene, std::vector<Finding>& findings);                                   // R1, G0
+void judge_memory(const Scene& scene, std::vector<Finding>& findings);                                   // R9
+void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);   // R2, R3
+void judge_absent(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);  // R4, G0
+void judge_jobs(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);    // R5 to R8
 void judge_host(const Report& report, const Thresholds& limits, std::vector<Finding>& findings);
 
 /// Names of programs that look after processes of others, which would end or lose them: of containers, schedulers,
@@ -77,6 +78,11 @@ struct UnlistedHolders {
 /// not tell the number of the device.
 std::optional<UnlistedHolders> unlisted_holders(const Scene& scene, const GpuSample& gpu,
                                                 std::optional<std::uint32_t> uid = {});
+/// Those that the driver lists on it and that live.
+std::vector<int> listed_and_alive(const Scene& scene, const GpuSample& gpu);
+/// Memory that one of these imported from a process that ended is still used, and is nobody's in the lists: they are to
+/// be asked before anything is reset. Nothing where there are none.
+void note_importers(const Scene& scene, const GpuSample& gpu, Finding& finding);
 /// A note about those who have it open and are left alone; nothing where there are none.
 void note_others(const Scene& scene, const UnlistedHolders& holders, Finding& finding);
 /// "1 other rank", "3 other ranks"
@@ -99,6 +105,9 @@ void grade(const Scene& scene, Finding& finding, double held_s, double enough_s,
 
 // Advice, in the order in which it is to be followed.
 void advise_asking(Finding& finding, const Job& job);
+/// The same about `subject`; but what its scheduler or engine ends as a whole is not advised while something else on a
+/// GPU that belongs to it, and not to the subject's own job, does not rest.
+void advise_asking(const Scene& scene, const std::vector<Subject>& all, const Subject& subject, Finding& finding);
 /// For one that is stopped, or paused by its cgroup.
 void advise_continuing(Finding& finding, const Subject& subject);
 /// `collective`: NCCL may know more; `python`: its tools fit. For one whose memory's map is locked see the next.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include "drover/health/rules/kernel_place.h"
 #include "drover/health/rules/rules.h"
 
 namespace drover::inline v1::health {
@@ -41,20 +42,28 @@ void explain_kernel(const Subject& subject, const ProcessTrack& track, bool kill
   }
 }
 
-/// What to do about R2, and its verdict where the GPU's driver has nothing to do with it.
-void advise_kernel(const Subject& subject, const ProcessTrack& track, Finding& finding) {
+/// Threads wait for a lock of the kernel, and the process itself uses the CPU: one that pins hundreds of gigabytes
+/// holds the lock of its memory for minutes. Nobody pins for longer than r6.high.
+bool waits_for_itself(const Scene& scene, const ProcessTrack& track) {
+  static constexpr double kMuch = 0.5;  // of a core
+  return track.stuck.holds() && !track.killed.holds() && waits_for_lock(track.stuck_in) && track.measured &&
+         track.own_share >= kMuch && track.stuck.length() < scene.limits[kR6High];
+}
+
+/// The verdict where the GPU's driver has nothing to do with it, and what to do then. Whether that is so.
+bool explain_wait(const Scene& scene, const Subject& subject, const ProcessTrack& track, Finding& finding) {
   // A stop would not keep SIGKILL from it: a freezer.
   if (!track.stuck.holds() && (track.frozen || subject.kind == Kind::kStopped)) {
     finding.verdict = "KILLED WHILE PAUSED";
     finding.not_because.emplace_back("a driver that is stuck: the freezer of its cgroup holds the process");
     finding.action.emplace_back("thaw its cgroup (docker unpause, systemctl thaw): the signal ends it then");
-    return;
+    return true;
   }
   if (track.in_storage) {
     finding.verdict = "WAITS FOR STORAGE";
     finding.not_because.emplace_back("the GPU driver: the kernel function belongs to storage or a file system");
     finding.action.emplace_back("look at what it waits for (mount, df, dmesg); the process goes on when that does");
-    return;
+    return true;
   }
   if (track.for_memory) {
     finding.verdict = "WAITS FOR MEMORY";
@@ -62,9 +71,22 @@ void advise_kernel(const Subject& subject, const ProcessTrack& track, Finding& f
     finding.action.emplace_back(
         "look who uses the memory (memory.high and memory.max of its cgroup, free, dmesg); the process goes on when "
         "some is free");
-    return;
+    return true;
   }
-  advise_asking(finding, subject.job);
+  if (waits_for_itself(scene, track)) {
+    finding.verdict = "WAITS FOR A LOCK";
+    finding.not_because.push_back("a driver that is stuck: the process itself uses " + percent_text(track.own_share) +
+                                  " of a core, and may have the lock, as one that pins much memory");
+    finding.action.emplace_back("look again in some minutes; the threads go on when the lock is free");
+    return true;
+  }
+  return false;
+}
+
+/// What to do about R2.
+void advise_kernel(const Scene& scene, const std::vector<Subject>& all, const Subject& subject,
+                   const ProcessTrack& track, Finding& finding) {
+  advise_asking(scene, all, subject, finding);
   const GpuSample* const gpu = subject.gpus.empty() ? nullptr : subject.gpus.front().gpu;
   finding.action.push_back("keep evidence: cat /proc/" + std::to_string(subject.pid) + "/task/*/wchan; " +
                            how_to_read_log(gpu));
@@ -84,7 +106,8 @@ void advise_kernel(const Subject& subject, const ProcessTrack& track, Finding& f
 }
 
 /// R2 for one process: `subject` may be on no GPU.
-void judge_kernel(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
+void judge_kernel(const Scene& scene, const std::vector<Subject>& all, const Subject& subject,
+                  std::vector<Finding>& findings) {
   const ProcessTrack* const track = subject.track;
   if (track == nullptr || subject.brief == nullptr) return;
   const bool on_gpu = !subject.gpus.empty();
@@ -94,11 +117,11 @@ void judge_kernel(const Scene& scene, const Subject& subject, std::vector<Findin
   if (!on_gpu && !track->in_driver && !killed) return;  // a vfork, a disk: no business of the GPU's
   Finding finding = about(scene, Rule::kR2, subject, "STUCK IN KERNEL");
   explain_kernel(subject, *track, killed, finding);
-  advise_kernel(subject, *track, finding);
+  if (!explain_wait(scene, subject, *track, finding)) advise_kernel(scene, all, subject, *track, finding);
   const bool by_kill = killed && (!stuck || track->killed.length() >= scene.limits[kR2Kill]);
   const double enough = scene.limits[by_kill ? kR2Kill : kR2State];
   const double held = by_kill ? track->killed.length() : track->stuck.length();
-  const bool matters = on_gpu && !track->in_storage && !track->for_memory;
+  const bool matters = on_gpu && !track->in_storage && !track->for_memory && !waits_for_itself(scene, *track);
   const Severity severity = track->in_driver ? Severity::kCritical : matters ? Severity::kWarning : Severity::kInfo;
   const bool two_signs = track->in_driver || (stuck && by_kill);
   // A signal that is pending stays so, and two looks prove it; a thread may be caught in a short wait by chance.
@@ -153,6 +176,17 @@ bool does_more(const Scene& scene, const ProcessBrief& parent) {
                      [&](const ProcessBrief& process) { return process.parent == parent.pid && process.state != 'Z'; });
 }
 
+/// Whether to end the zombie's container, pod, unit or job as a whole ends its parent as well, and that does more.
+bool ends_parent_too(const Scene& scene, const Subject& zombie) {
+  const HostSample& host = scene.last.host;
+  const ProcessBrief* const parent = find_process(host, zombie.brief->parent);
+  if (zombie.job.scheduler.empty() || parent == nullptr || is_supervisor(parent->name)) return false;
+  const ProcessDetail* const detail = find_detail(host, parent->pid);
+  if (detail == nullptr || !does_more(scene, *parent)) return false;
+  const Job job = job_of(host, *parent, *detail);
+  return job.scheduler == zombie.job.scheduler && job.id == zombie.job.id;
+}
+
 /// A zombie is gone when its parent asks for it.
 void advise_parent(const Scene& scene, const Subject& zombie, Finding& finding) {
   const int pid = zombie.brief->parent;
@@ -171,6 +205,18 @@ void advise_parent(const Scene& scene, const Subject& zombie, Finding& finding) 
                              ", to collect it; if that does not help, end the parent after asking: kill -TERM " +
                              number);
   }
+}
+
+/// Whether threads of it, whose first one has ended, do more than wait or spin.
+bool works_on(const Scene& scene, const Subject& subject) {
+  if (!lives_on(*subject.brief)) return false;
+  bool computes = false;
+  for (const Subject::On& on : subject.gpus) {
+    if (on.hold->spinning.holds()) return false;
+    computes = computes || (on.hold->was_busy && !on.hold->idle.holds());
+  }
+  const ProcessTrack* const track = subject.track;
+  return computes || (track != nullptr && track->measured && track->cpu_share > scene.limits[kR8Cpu]);
 }
 
 /// While threads of it live, nobody can collect it; a signal to it reaches them.
@@ -197,7 +243,8 @@ void explain_defunct(const Scene& scene, const Subject& subject, const UnlistedH
   finding.because.push_back("its parent is pid " + name_of(scene.last.host, subject.brief->parent));
 }
 
-void judge_defunct(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
+void judge_defunct(const Scene& scene, const std::vector<Subject>& all, const Subject& subject,
+                   std::vector<Finding>& findings) {
   const auto bytes = subject.memory();
   if (bytes && *bytes <= 0) return;
   Finding finding = about(scene, Rule::kR3, subject, "DEFUNCT, HOLDS MEMORY");
@@ -206,10 +253,22 @@ void judge_defunct(const Scene& scene, const Subject& subject, std::vector<Findi
   const double held = subject.track != nullptr ? subject.track->defunct.length() : 0;
   const bool two_signs = subject.brief->threads > 1 || !holders.pids.empty();
   // Two looks are proof, whatever lies between: who is a zombie stays one.
-  grade(scene, finding, held, scene.limits[kR3Hold], bytes ? Severity::kWarning : Severity::kInfo,
-        two_signs ? Confidence::kHigh : Confidence::kMedium);
+  const bool works = works_on(scene, subject);
+  grade(scene, finding, held, scene.limits[kR3Hold], bytes && !works ? Severity::kWarning : Severity::kInfo,
+        works       ? Confidence::kLow
+        : two_signs ? Confidence::kHigh
+                    : Confidence::kMedium);
   finding.limits = {scene.limits.text(kR3Hold)};
-  advise_asking(finding, subject.job);
+  if (works) {
+    finding.not_because.emplace_back("a fault: threads of it are at work, and only its first one has ended");
+    findings.push_back(std::move(finding));
+    return;
+  }
+  if (ends_parent_too(scene, subject)) {
+    advise_asking(finding, Job());
+  } else {
+    advise_asking(scene, all, subject, finding);
+  }
   if (lives_on(*subject.brief)) {
     advise_threads_left(subject, holders, finding);
   } else {
@@ -220,115 +279,24 @@ void judge_defunct(const Scene& scene, const Subject& subject, std::vector<Findi
 }
 
 /// Of one whose first thread is a zombie: what keeps a thread of it from its end says more, as soon as it is as sure.
-void judge_zombie(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
+void judge_zombie(const Scene& scene, const std::vector<Subject>& all, const Subject& subject,
+                  std::vector<Finding>& findings) {
   std::vector<Finding> kernel, defunct;
-  if (lives_on(*subject.brief)) judge_kernel(scene, subject, kernel);
-  judge_defunct(scene, subject, defunct);
+  if (lives_on(*subject.brief)) judge_kernel(scene, all, subject, kernel);
+  judge_defunct(scene, all, subject, defunct);
   const bool by_kernel = !kernel.empty() && (defunct.empty() || kernel.front().severity >= defunct.front().severity);
   for (Finding& finding : by_kernel ? kernel : defunct) findings.push_back(std::move(finding));
-}
-
-/// Nobody is known who may hold it.
-void advise_leak(const Scene& scene, const GpuSample& gpu, bool others, Finding& finding) {
-  if (scene.holders.unreadable > 0 || !scene.holders.done) {
-    finding.not_because.push_back(count_text(scene.holders.unreadable, "process", "processes") +
-                                  " may not be looked at, and may be the holder");
-    finding.action.emplace_back("run it as root, to see who has the device open");
-    return;
-  }
-  finding.because.emplace_back(others ? "nobody else has the device open: the driver leaked it, it seems"
-                                      : "nobody has the device open: the driver leaked it");
-  finding.action.push_back("drain the GPU, then reset it (" + how_to_reset(&gpu) + ", as root) or reload the driver");
-}
-
-void name_holders(const Scene& scene, const GpuSample& gpu, Finding& finding) {
-  finding.confidence = Confidence::kMedium;
-  const auto holders = unlisted_holders(scene, gpu);
-  if (!holders) {
-    explain_unknown_holders(scene, gpu, finding);
-    return;
-  }
-  note_others(scene, *holders, finding);
-  const bool all_seen = scene.holders.done && scene.holders.unreadable == 0;
-  if (!holders->pids.empty() || (all_seen && holders->others.empty())) finding.confidence = Confidence::kHigh;
-  if (holders->pids.empty()) {
-    advise_leak(scene, gpu, !holders->others.empty(), finding);
-    return;
-  }
-  finding.because.push_back("these still have the device open: " + names_of(scene.last.host, holders->pids));
-  finding.action.emplace_back(
-      "ask the owner of the holders first: often data workers that outlived their job, and still hold its memory");
-  advise_evidence(finding, holders->pids.front(), false);
-  advise_ending(finding, 0, holders->pids);
-}
-
-/// The row is of a process that ended; its number may belong to another one by now.
-std::string text_of_gone(const Scene& scene, const Subject& subject, const HoldTrack& hold) {
-  const ProcessBrief* const younger = find_process(scene.last.host, subject.pid);
-  const std::string who = younger == nullptr ? ", and there is no such process"
-                                             : " from before " + younger->name + " began, which has that number now";
-  return "the driver lists pid " + std::to_string(subject.pid) + who + ", in " +
-         count_text(hold.gone.hits, "look", "looks") + " over " + duration_text(hold.gone.length());
-}
-
-/// The driver lists a process that is not there.
-void judge_gone(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
-  for (const Subject::On& on : subject.gpus) {
-    if (scene.container || !on.hold->gone.holds()) continue;
-    Finding finding = about(Rule::kR4, *on.gpu, "ORPHANED HANDLE");
-    finding.pid = subject.pid;
-    if (on.row->memory.ok()) finding.memory_bytes = on.row->memory.value;
-    finding.because.push_back(text_of_gone(scene, subject, *on.hold));
-    finding.not_because.emplace_back("a container: these are the machine's own pids");
-    name_holders(scene, *on.gpu, finding);
-    const Confidence confidence = finding.confidence;
-    grade(scene, finding, on.hold->gone.length(), scene.limits[kR4Twice], Severity::kWarning, confidence);
-    finding.limits = {scene.limits.text(kR4Twice)};
-    findings.push_back(std::move(finding));
-  }
-}
-
-/// It exists, but /proc does not show it: mounted with hidepid.
-void judge_hidden(const Scene& scene, const Subject& subject, std::vector<Finding>& findings) {
-  for (const Subject::On& on : subject.gpus) {
-    if (scene.container || on.hold->gone.holds() || on.track->seen != scene.last.at) continue;
-    Finding finding = about(Rule::kG0, *on.gpu, "HIDDEN PROCESS");
-    finding.pid = subject.pid;
-    if (on.row->memory.ok()) finding.memory_bytes = on.row->memory.value;
-    finding.severity = Severity::kUnknown;
-    finding.because.push_back("pid " + std::to_string(subject.pid) + " exists, but /proc does not show it (hidepid)");
-    finding.action.emplace_back("run it as root");
-    findings.push_back(std::move(finding));
-    return;
-  }
-}
-
-/// Processes that seem to be absent, or to do nothing, as nothing could be opened.
-void judge_unseen(const Scene& scene, std::vector<Finding>& findings) {
-  const auto unseen = static_cast<int>(scene.last.host.without_descriptor.size());
-  if (unseen == 0) return;
-  Finding finding;
-  finding.rule = Rule::kG0;
-  finding.verdict = "CANNOT SEE ALL PROCESSES";
-  finding.severity = Severity::kUnknown;
-  finding.because.push_back("no file descriptor was left to look at " + count_text(unseen, "process", "processes"));
-  finding.not_because.emplace_back("what these do, and whose ranks they are, is not known");
-  finding.action.emplace_back("allow more open files (ulimit -n), or look again when the machine has some left");
-  findings.push_back(std::move(finding));
 }
 
 }  // namespace
 
 void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings) {
-  judge_unseen(scene, findings);
   for (const Subject& subject : all) {
-    if (subject.brief == nullptr) {
-      judge_gone(scene, subject, findings);
-      judge_hidden(scene, subject, findings);
-    } else if (subject.brief->state == 'Z') {
-      judge_zombie(scene, subject, findings);
+    if (subject.brief == nullptr) continue;  // R4's
+    if (subject.brief->state == 'Z') {
+      judge_zombie(scene, all, subject, findings);
     } else {
-      judge_kernel(scene, subject, findings);
+      judge_kernel(scene, all, subject, findings);
     }
   }
   const HostSample& host = scene.last.host;
@@ -346,7 +314,7 @@ void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vecto
     if (subject.job.scheduler == "systemd") {
       for (std::string* const text : {&subject.job.scheduler, &subject.job.id, &subject.job.label}) text->clear();
     }
-    judge_kernel(scene, subject, findings);
+    judge_kernel(scene, all, subject, findings);
   }
 }
 

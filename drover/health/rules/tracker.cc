@@ -167,6 +167,7 @@ void Tracker::add_work(ProcessTrack& track, double at, const ProcessBrief& brief
   track.io_known = detail.io_bytes.has_value();
   track.io_rate = track.io_known && seconds > 0 ? static_cast<double>(more) / seconds : -1;
   track.io_bytes = bytes;
+  track.own_share = seconds > 0 ? std::max(0.0, own - track.cpu_seconds) / seconds : 0;
   track.cpu_seconds = own;
   const auto below = io_below_.find(brief.pid);
   track.io_below = in_last_look && seconds > 0 && below != io_below_.end() ? below->second / seconds : 0;
@@ -207,7 +208,8 @@ void Tracker::add_stuck(ProcessTrack& track, double at, const std::vector<Thread
   track.in_driver = waits_in_driver(track.stuck_in);
   track.in_storage = !track.in_driver && waits_in_storage(track.stuck_in);
   track.for_memory = !track.in_driver && waits_for_memory(track.stuck_in);
-  track.stuck_threads = std::move(stuck);
+  // One that is reported outlives a few looks in which nobody is stuck, and goes on only with those that were.
+  if (!stuck.empty() || !track.stuck.holds()) track.stuck_threads = std::move(stuck);
 }
 
 void Tracker::forget(double now) {

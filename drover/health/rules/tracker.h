@@ -34,6 +34,7 @@ struct ProcessTrack {
   bool io_known = false;
   bool measured = false;                  ///< cpu_share is of the last interval
   double cpu_share = 0, cpu_seconds = 0;  ///< of one core over the last interval; and in all, with descendants
+  double own_share = 0;                   ///< cpu_share without descendants
   double io_rate = -1;                    ///< bytes a second over the last interval; negative: not known
   double io_below = 0;                    ///< the same of its descendants, as far as known
   std::uint64_t io_bytes = 0;
