@@ -43,6 +43,15 @@ TEST(Advice, EndsAContainerInWhichAllRest) {
   const Finding was_busy =
       first(play_text(std::string(kInContainer) + "on 1 4001 sm=90\nat 8600 on 1 4001 sm=0\n"), Rule::kR8);
   EXPECT_FALSE(says(was_busy.action, "docker stop")) << "it may only pause";
+  const Finding server = first(play_text(std::string(kInContainer) + "proc 4001 name=ollama\n"), Rule::kR8);
+  EXPECT_FALSE(says(server.action, "docker stop")) << "it is well, and waits for requests";
+  const Finding notebook =
+      first(play_text(std::string(kInContainer) + "proc 4001 cmd=\"python -m ipykernel_launcher\"\n"), Rule::kR8);
+  EXPECT_FALSE(says(notebook.action, "docker stop")) << "it keeps what its owner computed";
+  const Finding spins = first(play_text(std::string(kInContainer) +
+                                        "gpu 1 power=95 nvlink=0\nproc 4001 state=R cpu=1\non 1 4001 sm=100 mem=0\n"),
+                              Rule::kR8);
+  EXPECT_TRUE(says(spins.action, "docker stop")) << "both are to be ended" << joined(spins.action);
 }
 
 TEST(Advice, OfAStuckProcessEndsNoContainerInWhichAnotherOneComputes) {

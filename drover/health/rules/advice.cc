@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 
 #include "drover/health/rules/rules.h"
 
@@ -174,13 +175,23 @@ void advise_asking(Finding& finding, const Job& job) {
 
 namespace {
 
-/// Whether it has rested, on its GPUs and on the CPU, for as long as a job that is called blocked.
-bool rests(const Scene& scene, const Subject& subject) {
-  const double enough = scene.limits[Limit::kR7Hold];
-  const bool on_gpus = std::all_of(subject.gpus.begin(), subject.gpus.end(), [&](const Subject::On& on) {
-    return on.hold->idle.holds() && on.hold->idle.length() >= enough;
-  });
-  return on_gpus && subject.track != nullptr && subject.track->calm.holds() && subject.track->calm.length() >= enough;
+/// For how long one beside has to rest before it may be ended as well: a notebook keeps what its owner computed, and a
+/// server that rests is well, unless the one that is accused is its like.
+double enough_rest(const Scene& scene, const Subject& subject, Kind accused) {
+  if (subject.kind == Kind::kPlain || (subject.kind == Kind::kServer && accused == Kind::kServer))
+    return scene.limits[Limit::kR7Hold];
+  return subject.kind == Kind::kServer ? std::numeric_limits<double>::max() : scene.limits[Limit::kR8Interactive];
+}
+
+/// Whether it has done nothing for long, on its GPUs and on the CPU, or only spun.
+bool rests(const Scene& scene, const Subject& subject, Kind accused) {
+  const double enough = enough_rest(scene, subject, accused);
+  const auto lasts = [&](const Streak& streak) { return streak.holds() && streak.length() >= enough; };
+  const auto spins = [&](const Subject::On& on) { return lasts(on.hold->spinning); };
+  if (subject.kind == Kind::kPlain && std::any_of(subject.gpus.begin(), subject.gpus.end(), spins)) return true;
+  const bool on_gpus = std::all_of(subject.gpus.begin(), subject.gpus.end(),
+                                   [&](const Subject::On& on) { return lasts(on.hold->idle); });
+  return on_gpus && subject.track != nullptr && lasts(subject.track->calm);
 }
 
 /// One that would end with it when its container, pod, unit or Slurm job is ended as a whole, and may be at work. The
@@ -190,7 +201,7 @@ const Subject* at_work_beside(const Scene& scene, const std::vector<Subject>& al
     if (other.pid == subject.pid || other.brief == nullptr || other.brief->state == 'Z') return false;
     if (other.job.scheduler != subject.job.scheduler || other.job.id != subject.job.id) return false;
     const bool same_job = subject.job.ranked() && other.job.ranked() && other.job.group == subject.job.group;
-    return !same_job && !rests(scene, other);
+    return !same_job && !rests(scene, other, subject.kind);
   });
   return found == all.end() ? nullptr : &*found;
 }
