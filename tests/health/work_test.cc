@@ -88,6 +88,24 @@ TEST(Blocked, ByARankThatMayOnlyPollNamesThatOneAndEndsNobody) {
   EXPECT_FALSE(says(works.action, "kill")) << joined(works.action);
 }
 
+TEST(Idle, ARankThatWaitsForOneThatMayPollIsNotToBeEnded) {
+  const Finding polls = first(play_text(R"(
+window 15000
+gpu 0 power=62
+gpu 1 power=62
+proc 100 name=torchrun cmd="torchrun --nproc-per-node 2 train.py"
+proc 4000 ppid=100 state=R cpu=1 io=0 env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500"
+proc 4001 ppid=100 wchan=futex_wait_queue cpu=0.03 io=0 env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500"
+on 0 4000 vram=20
+on 1 4001 vram=20
+)"),
+                              Rule::kR8);
+  EXPECT_EQ(polls.pid, 4001);
+  EXPECT_EQ(polls.severity, Severity::kWarning);
+  EXPECT_TRUE(says(polls.action, "rank 0 (pid 4000) works on the CPU")) << joined(polls.action);
+  EXPECT_FALSE(says(polls.action, "kill")) << joined(polls.action);
+}
+
 TEST(Idle, WhatASchedulerSuspendedIsNotToBeContinued) {
   for (const char* const name : {"idle-none-slurm-suspended", "idle-none-slurm-preempted"}) {
     const Finding finding = shipped(name, Rule::kR8);

@@ -110,6 +110,16 @@ void judge_orphan(const JobView& view, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+/// A rank here that may be at work, or only polls: nobody is to be ended before that is known. Whether there is one.
+bool name_who_may_work(const JobView& view, Finding& finding) {
+  const std::string uses_cpu = peer_at_work(view, 0);
+  if (uses_cpu.empty()) return false;
+  finding.not_because.push_back("a wait for another rank, which is not ruled out, though it may only poll: " +
+                                uses_cpu);
+  finding.action.push_back("look at that one first, and end nobody while it is at work: " + uses_cpu);
+  return true;
+}
+
 /// Ranks that others may wait for, with good reason: one at work here, or on nodes that are not looked at.
 bool explain_waiting(const JobView& view, double held, Finding& finding) {
   const std::string at_work = peer_at_work(view, held);
@@ -118,12 +128,7 @@ bool explain_waiting(const JobView& view, double held, Finding& finding) {
     finding.action.push_back("look at that one first: " + at_work);
     return true;
   }
-  const std::string uses_cpu = peer_at_work(view, 0);
-  if (!uses_cpu.empty()) {
-    finding.not_because.push_back("a wait for another rank, which is not ruled out, though it may only poll: " +
-                                  uses_cpu);
-    finding.action.push_back("look at that one first, and end nobody while it is at work: " + uses_cpu);
-  }
+  name_who_may_work(view, finding);
   const int elsewhere = ranks_elsewhere(view);
   if (elsewhere > 0) {
     finding.not_because.push_back(
@@ -263,7 +268,7 @@ bool is_suspended(const JobView& view) {
 }
 
 /// Why its idling is no fault, however long it is; empty: it may be one.
-std::string reason_to_idle(const JobView& view) {
+std::string reason_to_idle(const JobView& view, double held) {
   const Kind kind = view.subject.kind;
   if (is_suspended(view))
     return "a fault: its scheduler suspended it, it seems, and lets it go on (scontrol resume, bresume, qsig -s "
@@ -271,7 +276,8 @@ std::string reason_to_idle(const JobView& view) {
   if (kind == Kind::kServer) return "a fault: a server waits for requests";  // that is its work
   if (kind == Kind::kPlain && is_ray_worker(*view.subject.brief) && !view.subject.job.ranked())
     return "a fault: an actor of Ray waits for calls";
-  return {};
+  const std::string at_work = peer_at_work(view, held);
+  return at_work.empty() ? at_work : "a fault, it seems: " + at_work + ", and the others wait for it";
 }
 
 /// How long the processes below it have rested on their GPUs: who waits for one that works is not idle.
@@ -289,6 +295,7 @@ void advise_idle(const JobView& view, double held, double enough, Finding& findi
   advise_asking(view.scene, view.all, view.subject, finding);
   if (view.subject.kind == Kind::kNotebook) finding.action.emplace_back("restarting its kernel frees the memory");
   if (view.subject.kind == Kind::kStopped) advise_continuing(finding, view.subject);
+  if (name_who_may_work(view, finding)) return;
   const double advised = view.scene.limits[kR8Advise];
   if (held >= advised || enough > advised) advise_ending(finding, launcher_of(view), {view.subject.pid});
 }
@@ -306,7 +313,7 @@ void judge_idle(const JobView& view, std::vector<Finding>& findings) {
                             percent_text(limits[kR8Cpu]) + " of a core between two looks (" +
                             percent_text(track->cpu_share) + " before the last)");
   if (kind != Kind::kPlain) finding.because.push_back(std::string("it looks like: ") + to_text(kind));
-  if (std::string reason = reason_to_idle(view); !reason.empty()) {
+  if (std::string reason = reason_to_idle(view, held); !reason.empty()) {
     finding.held_s = held;
     finding.confidence = scene.once ? Confidence::kLow : Confidence::kMedium;
     finding.not_because.push_back(std::move(reason));

@@ -77,6 +77,18 @@ proc 4001 ppid=4000 cmd="python trial.py" state=S cpu=0.03 io=0
 on 0 4000 vram=20
 on 1 4001 vram=20 sm=95 mem=50
 )"},
+    {"idle-none-rank-waits-for-the-first", R"(
+title The first rank prepares data on three cores for two hours; the other one waits, and its heartbeat uses some CPU
+window 9000
+expect none
+gpu 0 power=62
+gpu 1 power=62
+proc 100 name=torchrun cmd="torchrun --nproc-per-node 2 train.py"
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=3 io=0 env="RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python train.py" wchan=futex_wait_queue cpu=0.03 io=0 env="RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=29500"
+on 0 4000 vram=20
+on 1 4001 vram=20
+)"},
     {"orphaned-none-peer-evaluates", R"(
 title The launcher is gone; the first rank still evaluates, and the other one waits for it
 window 400
