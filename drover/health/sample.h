@@ -73,7 +73,10 @@ struct ProcessDetail {
   std::optional<std::uint64_t> io_bytes;
   ThreadSample first = {};            ///< its first thread, which is looked at in any case
   std::vector<ThreadSample> threads;  ///< at most kMostThreads; empty: they were not, or could not be, looked at
-  std::optional<bool> listens;        ///< on a TCP port; that which salloc hands on is no sign
+  /// On a TCP port of a service: none that the kernel or a library of training has chosen, and none that salloc hands
+  /// on.
+  std::optional<bool> listens;
+  bool at_terminal = false;  ///< its standard input is one
 };
 
 /// Who has device files of GPUs open; without any number: a control file only (nvidiactl, nvidia-uvm, kfd).

@@ -117,14 +117,16 @@ void Machine::write_process(const World& world, const Thing& process) {
   write_threads(folder + "/task", brief, detail.threads);
   write(folder + "/wchan", detail.first.waits_in.empty() ? "0" : detail.first.waits_in);
   const std::string inode = std::to_string(70'000 + process.id);
+  char port[8];
+  std::snprintf(port, sizeof(port), "%04X", static_cast<unsigned>(process.number("listen")));
   write(folder + "/net/tcp",
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
-            (detail.listens.value_or(false)
-                 ? "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 " +
-                       inode + " 1\n"
+            (process.number("listen") != 0
+                 ? "   0: 0100007F:" + std::string(port) +
+                       " 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 " + inode + " 1\n"
                  : std::string()));
-  link(folder + "/fd/0", "/dev/null");
-  if (detail.listens.value_or(false)) link(folder + "/fd/3", "socket:[" + inode + "]");
+  link(folder + "/fd/0", detail.at_terminal ? "/dev/pts/3" : "/dev/null");
+  if (process.number("listen") != 0) link(folder + "/fd/3", "socket:[" + inode + "]");
   int number = 10;
   for (const int id : minors_of(process)) {
     const Thing* const gpu = world.find("gpu", id);

@@ -198,7 +198,7 @@ const std::vector<FuzzTarget>& fuzz_targets() {
       {"tcp",
        {"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
         "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 x\n"},
-       [](std::string_view text) { return parse_listening(text), std::string(); }},
+       [](std::string_view text) { return parse_listening(text, parse_first_free_port(text)), std::string(); }},
       {"links",
        {"socket:[4711]", "/dev/nvidia12", "/dev/nvidia-uvm", "/dev/dri/renderD128"},
        [](std::string_view text) {

@@ -115,16 +115,31 @@ TEST(Pressure, ReadsSharesAndMissesFullOfTheCpu) {
   EXPECT_DOUBLE_EQ(parse_pressure("some avg10=nan avg60=-4 total=1\n")->some60, 0);
 }
 
-TEST(Tcp, FindsListeningSocketsOnly) {
+TEST(Tcp, FindsSocketsThatListenForAServiceOnly) {
   const char* const text =
       "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
       "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 x\n"
-      "   1: 0100007F:1F90 0100007F:0050 01 00000000:00000000 00:00000000 00000000  1000        0 4712 1 x\n";
-  EXPECT_EQ(parse_listening(text), std::vector<std::uint64_t>{4711});
+      "   1: 0100007F:1F90 0100007F:0050 01 00000000:00000000 00:00000000 00000000  1000        0 4712 1 x\n"
+      "   2: 0100007F:A113 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4713 1 x\n"
+      "   3: 0100007F:6D7C 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4714 1 x\n"
+      "   4: 1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4715 1 x\n"
+      "   5: 0100007F:1F901 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4716 1 x\n";
+  EXPECT_EQ(parse_listening(text, 32'768), std::vector<std::uint64_t>{4711});
+  EXPECT_EQ(parse_listening(text, 50'000), (std::vector<std::uint64_t>{4711, 4713}));
   EXPECT_EQ(socket_inode("socket:[4711]"), 4711U);
   EXPECT_EQ(socket_inode("pipe:[4711]"), std::nullopt);
   EXPECT_EQ(socket_inode("socket:[47"), std::nullopt);
   EXPECT_EQ(socket_inode(""), std::nullopt);
+}
+
+TEST(Tcp, PortsThatTheKernelOrALibraryOfTrainingChoseAreNoServices) {
+  EXPECT_EQ(parse_first_free_port("32768\t60999\n"), 32'768);
+  EXPECT_EQ(parse_first_free_port("49152\t65535\n"), 49'152);
+  EXPECT_EQ(parse_first_free_port("1024\t65535\n"), 10'000) << "then the usual ports of services are still theirs";
+  for (const char* const text : {"", "x", "-5 7"}) EXPECT_EQ(parse_first_free_port(text), 32'768) << text;
+  for (const int port : {80, 8000, 30'000, 50'051}) EXPECT_TRUE(is_port_of_service(port, 32'768)) << port;
+  for (const int port : {12'355, 28'028, 29'500, 32'768, 60'999, 65'535})
+    EXPECT_FALSE(is_port_of_service(port, 32'768)) << port;
 }
 
 TEST(DeviceFiles, GpusAndControlFilesAreToldApart) {
@@ -162,7 +177,8 @@ TEST(Parsers, TakeAnyBytes) {
       EXPECT_LE(pressure->full60, 1);
     }
   });
-  fuzz("heading\n 0: 1:2 3:4 0A 0:0 00:0 0 1000 0 4711 1\n", [](std::string_view text) { parse_listening(text); });
+  fuzz("heading\n 0: 1:2 3:4 0A 0:0 00:0 0 1000 0 4711 1\n",
+       [](std::string_view text) { parse_listening(text, 32'768); });
   fuzz("socket:[4711]", [](std::string_view text) { socket_inode(text); });
   fuzz("/dev/nvidia12", [](std::string_view text) { nvidia_minor(text); });
 }

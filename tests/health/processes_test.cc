@@ -143,6 +143,26 @@ void write_stat(Machine& machine, int pid, char state, int threads, int parent =
   machine.write("/proc/" + std::to_string(pid) + "/stat", drover_test::stat_text(brief));
 }
 
+TEST(Processes, WhatTheKernelChoseIsNoPortOfAServiceAndATerminalIsOne) {
+  Machine machine;
+  machine.write_host(false);
+  machine.write_world(Scenario::parse("s", "proc 70 listen=8000 tty=1\nproc 71 listen=41235").at(0));
+  const auto look = [&] {
+    ProcessProbe probe(machine.root());
+    HostSample sample;
+    probe.list(sample);
+    probe.describe(sample, {70, 71}, false);
+    return sample;
+  };
+  const HostSample sample = look();
+  EXPECT_EQ(sample.details.at(70).listens, true);
+  EXPECT_EQ(sample.details.at(71).listens, false);
+  EXPECT_TRUE(sample.details.at(70).at_terminal);
+  EXPECT_FALSE(sample.details.at(71).at_terminal);
+  machine.write("/proc/sys/net/ipv4/ip_local_port_range", "45000\t60999\n");
+  EXPECT_EQ(look().details.at(71).listens, true) << "the kernel gives others here";
+}
+
 TEST(Processes, WhatSallocListensOnIsNoServiceOfThoseWhoInheritedIt) {
   Machine machine;
   machine.write_host(false);

@@ -191,7 +191,9 @@ TEST(RealProcess, TheEnvironmentTellsTheRank) {
 TEST(RealProcess, AListeningSocketIsSeen) {
   const Child child([] {
     execl("/usr/bin/python3", "python3", "-c",
-          "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',0))\ns.listen()\ntime.sleep(100)", nullptr);
+          "import socket,time\ns=socket.socket()\nfor p in range(6000,9999):\n try: "
+          "s.bind(('127.0.0.1',p)); break\n except OSError: pass\ns.listen()\ntime.sleep(100)",
+          nullptr);
   });
   EXPECT_TRUE(eventually(std::chrono::seconds(10), [&] {
     const Look look(child.pid());

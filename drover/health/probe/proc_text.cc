@@ -53,6 +53,15 @@ bool has_kill_bit(std::optional<std::string_view> mask) {
   return (bits >> (kSigkill - 1) & 1U) != 0;
 }
 
+/// The port of "0100007F:1F90"; 0 when there is none.
+int port_of(std::string_view address) {
+  const std::string_view digits = address.substr(std::min(address.rfind(':'), address.size() - 1) + 1);
+  int port = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, port, 16);
+  return error == std::errc() && stop == end && port <= 0xFFFF ? port : 0;
+}
+
 /// The number at `index` of a line of numbers; 0 when it is not there.
 std::uint64_t number_at(std::string_view line, int index) {
   for (; index > 0; --index) take_word(line);
@@ -220,15 +229,32 @@ std::optional<Pressure> parse_pressure(std::string_view text) {
   return found ? std::optional(pressure) : std::nullopt;
 }
 
-std::vector<std::uint64_t> parse_listening(std::string_view text) {
+int parse_first_free_port(std::string_view text) {
+  constexpr std::uint64_t kLowest = 10'000, kUsual = 32'768, kHighest = 65'536;
+  const auto first = parse_number(text.substr(0, text.find_first_not_of("0123456789")));
+  return static_cast<int>(std::clamp(first.value_or(kUsual), kLowest, kHighest));
+}
+
+bool is_port_of_service(int port, int first_free) {
+  constexpr int kGrpc = 50'051;
+  // ncclras; PyTorch's default, and that of its tutorial.
+  static constexpr std::array<int, 3> kOfTraining = {28'028, 29'500, 12'355};
+  if (std::find(kOfTraining.begin(), kOfTraining.end(), port) != kOfTraining.end()) return false;
+  return port < first_free || port == kGrpc;
+}
+
+std::vector<std::uint64_t> parse_listening(std::string_view text, int first_free) {
   std::vector<std::uint64_t> inodes;
   take_line(text);  // the heading
   while (!text.empty()) {
     std::string_view line = take_line(text);
-    for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // number, local and remote address
-    if (take_word(line) != "0A") continue;                          // TCP_LISTEN
-    const std::uint64_t inode = number_at(line, 5);                 // queues, timer, retransmits, uid, timeout
-    if (inode != 0) inodes.push_back(inode);
+    take_word(line);  // number
+    const std::string_view local = take_word(line);
+    take_word(line);                        // remote address
+    if (take_word(line) != "0A") continue;  // TCP_LISTEN
+    const int port = port_of(local);
+    const std::uint64_t inode = number_at(line, 5);  // queues, timer, retransmits, uid, timeout
+    if (inode != 0 && port > 0 && is_port_of_service(port, first_free)) inodes.push_back(inode);
   }
   return inodes;
 }

@@ -52,8 +52,16 @@ std::map<std::string, std::uint64_t> parse_meminfo(std::string_view text);
 /// /proc/pressure/*; nullopt when there is no "some" line.
 std::optional<Pressure> parse_pressure(std::string_view text);
 
-/// Inodes of listening sockets in /proc/PID/net/tcp or tcp6.
-std::vector<std::uint64_t> parse_listening(std::string_view text);
+/// The first port that the kernel gives to who asks for any, in /proc/sys/net/ipv4/ip_local_port_range, which NCCL,
+/// gloo, JAX and TensorFlow listen on. Where it gives nearly all of them those below 10,000 are taken for services'.
+int parse_first_free_port(std::string_view text);
+
+/// Whether a service may have chosen it, which is to be found there: it is below the first free one, or gRPC's usual
+/// one; and it is none on which libraries of training listen by default.
+bool is_port_of_service(int port, int first_free);
+
+/// Inodes of sockets that listen on such ports, in /proc/PID/net/tcp or tcp6.
+std::vector<std::uint64_t> parse_listening(std::string_view text, int first_free);
 
 /// The inode of "socket:[12345]".
 std::optional<std::uint64_t> socket_inode(std::string_view link);

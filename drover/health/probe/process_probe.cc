@@ -33,13 +33,13 @@ std::optional<std::vector<std::uint64_t>> open_sockets(const os::HostFolder& fol
   return open;
 }
 
-/// Whether it listens on a port. What `salloc` listens on, the ancestor of that name if there is one, is no service of
-/// who inherited it.
-std::optional<bool> listens(const os::HostFolder& folder, const std::optional<os::HostFolder>& salloc) {
+/// Whether it listens on a port of a service. What `salloc` listens on, the ancestor of that name if there is one, is
+/// no service of who inherited it.
+std::optional<bool> listens(const os::HostFolder& folder, const std::optional<os::HostFolder>& salloc, int first_free) {
   const auto tcp = folder.text("net/tcp", 1U << 20U), tcp6 = folder.text("net/tcp6", 1U << 20U);
   if (!tcp && !tcp6) return std::nullopt;
-  std::vector<std::uint64_t> inodes = parse_listening(tcp.value_or(std::string()));
-  const std::vector<std::uint64_t> more = parse_listening(tcp6.value_or(std::string()));
+  std::vector<std::uint64_t> inodes = parse_listening(tcp.value_or(std::string()), first_free);
+  const std::vector<std::uint64_t> more = parse_listening(tcp6.value_or(std::string()), first_free);
   inodes.insert(inodes.end(), more.begin(), more.end());
   if (inodes.empty()) return false;
   std::sort(inodes.begin(), inodes.end());
@@ -51,6 +51,10 @@ std::optional<bool> listens(const os::HostFolder& folder, const std::optional<os
   }
   const auto open = open_sockets(folder, inodes);
   return open ? std::optional(!open->empty()) : std::nullopt;
+}
+
+bool is_terminal_device(const std::string& link) {
+  return link.starts_with("/dev/pts/") || link.starts_with("/dev/tty") || link == "/dev/console";
 }
 
 /// The salloc that a process belongs to; 0: none.
@@ -218,7 +222,9 @@ ProcessProbe::Described ProcessProbe::look_up(const HostSample& host, const Proc
   if (!known.listens.value_or(false) && known.looks % kListensEvery == 0) {
     std::optional<os::HostFolder> salloc;
     if (const int pid = salloc_of(host, brief); pid != 0) salloc.emplace(proc_, std::to_string(pid).c_str());
-    known.listens = listens(*folder, salloc);
+    const std::string range = proc_.text("sys/net/ipv4/ip_local_port_range", 64).value_or(std::string());
+    known.listens = listens(*folder, salloc, parse_first_free_port(range));
+    known.at_terminal = is_terminal_device(folder->link("fd/0").value_or(std::string()));
   }
   ++known.looks;
   const bool read = again || known.program.command.empty();  // empty as well while it is being started
@@ -246,6 +252,7 @@ bool ProcessProbe::read_programs(const std::vector<Described>& all, std::chrono:
     detail->environment = known->program.environment;
     detail->environment_known = known->program.environment_known;
     detail->listens = known->listens;
+    detail->at_terminal = known->at_terminal;
     detail->memory_locked = known->request.pending();
     hangs = hangs || (read && detail->memory_locked);
   }

@@ -47,6 +47,7 @@ class ProcessProbe {
     Program program = {};
     ProgramReader::Request request = {};
     std::optional<bool> listens = {};
+    bool at_terminal = false;
     std::string name = {};
     unsigned looks = 0;
   };
