@@ -43,7 +43,8 @@ ProcessReport describe_process(const Sample& last, int pid, const ProcessTrack* 
     report.world_size = job.world_size;
     report.job_group = job.wide_group;
     report.environment_unread = !detail->environment_known && report.state != 'Z';
-    if (job.scheduler == "docker" || job.scheduler == "kubernetes") report.container = job.id;
+    if (job.scheduler == "docker" || job.scheduler == "podman" || job.scheduler == "kubernetes")
+      report.container = job.id;
   }
   if (track != nullptr && track->seen == last.at && track->measured) report.cpu_share = track->cpu_share;
   return report;

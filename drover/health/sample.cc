@@ -115,6 +115,11 @@ const std::vector<std::string>& job_variables() {
                                                  "OMPI_COMM_WORLD_SIZE",
                                                  "OMPI_COMM_WORLD_LOCAL_SIZE",
                                                  "TORCHELASTIC_RUN_ID",
+                                                 "HOROVOD_RANK",
+                                                 "HOROVOD_SIZE",
+                                                 "HOROVOD_LOCAL_SIZE",
+                                                 "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+                                                 "HOROVOD_GLOO_RENDEZVOUS_PORT",
                                                  "KUBERNETES_SERVICE_HOST",
                                                  "CUDA_MPS_PIPE_DIRECTORY"};
   return names;

@@ -47,12 +47,15 @@ TEST(Kind, OnlyTheProgramItsScriptOrModuleMakeAServer) {
        {"python -m vllm.entrypoints.openai.api_server --port 1", "/opt/bin/python3 /opt/bin/vllm serve m",
         "python -u -X dev serve.py", "/usr/bin/tritonserver --x", "python /opt/bin/lmdeploy serve m",
         "/opt/llama/llama-server -m x", "python /opt/bin/trtllm-serve m", "ray::ServeReplica:app:Chat",
-        "ray::RayWorkerWrapper.execute_method", "python /venv/ts/model_service_worker.py --sock-type unix"})
+        "ray::RayWorkerWrapper.execute_method", "python /venv/ts/model_service_worker.py --sock-type unix",
+        "python /opt/bin/dask worker", "dask-cuda-worker", "gunicorn: worker [app]", "celery -A app worker",
+        "python -m sglang.launch_server", "text-generation-launcher", "mpi/pvserver"})
     EXPECT_EQ(kind_of_command(command), Kind::kServer) << command;
   for (const char* const command :
        {"python train.py --server vllm", "python /home/ada/vllm-fork/train.py", "/opt/vllm/bin/python train.py",
         "python observe.py", "python -c from vllm import x", "./train --data /srv/ollama", "ray::RayTrainWorker",
-        "ray::IDLE", "python", ""})
+        "python train_grpo_vllm.py", "python vllm.py", "python rollout_sglang_train.py", "python vllm-train.py",
+        "./celery_train", "node /x/server-main.js", "ray::IDLE", "python", ""})
     EXPECT_EQ(kind_of_command(command), Kind::kPlain) << command;
 }
 
@@ -64,6 +67,47 @@ TEST(Kind, APersonsShellEndsANotebookAndAShellWithACommandDoesNot) {
     EXPECT_EQ(below(shell), Kind::kPlain) << shell;
   for (const char* const shell : {"bash -c python a.py", "bash run.sh"})
     EXPECT_EQ(below(shell), Kind::kNotebook) << shell;
+}
+
+TEST(Kind, AServerIsWhoListensForAServiceAndItsWorkers) {
+  const std::string spawned = "python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5)";
+  Host host;
+  host.add(10, 5, "python", "python app.py").add(11, 10, "python", spawned).add(12, 11, "python", spawned);
+  host.add(13, 10, "python", "python app.py").add(14, 10, "python", "python train.py");
+  EXPECT_EQ(host.kind(12), Kind::kPlain);
+  host.host.details[10].listens = true;
+  for (const int pid : {10, 11, 12, 13}) EXPECT_EQ(host.kind(pid), Kind::kServer) << pid;
+  EXPECT_EQ(host.kind(14), Kind::kPlain) << "another program";
+  host.host.details[12].environment = {{"RANK", "0"}};
+  EXPECT_EQ(host.kind(12), Kind::kPlain) << "a rank";
+}
+
+TEST(Kind, AnEngineIsAServerWhileItsServerLives) {
+  Host host;
+  host.add(1, 0, "systemd").add(10, 1, "python", "python offline.py").add(11, 10, "VLLM::EngineCor");
+  host.add(12, 11, "VLLM::Worker_TP").add(20, 1, "VLLM::EngineCor").add(21, 20, "VLLM::Worker_TP");
+  host.add(22, 1, "VLLM::APIServer").add(30, 1, "raylet").add(31, 30, "ray::ServeRepli").add(32, 1, "ray::ServeRepli");
+  for (const int pid : {11, 12, 22, 31}) EXPECT_EQ(host.kind(pid), Kind::kServer) << pid;
+  for (const int pid : {20, 21, 32}) EXPECT_EQ(host.kind(pid), Kind::kPlain) << pid;
+  host.brief(1).name = "vllm";
+  EXPECT_EQ(host.kind(20), Kind::kServer) << "the first process of a container may be its server";
+}
+
+TEST(Kind, WhatAPersonTypesIntoOrDebugsIsNoForgottenProgram) {
+  Host host;
+  host.add(10, 5, "bash", "-bash").add(11, 10, "python", "python3").add(12, 10, "python", "python -i a.py");
+  host.add(13, 10, "python", "python a.py -i").add(14, 10, "python", "python -c input()");
+  host.add(20, 5, "bash", "bash run.sh").add(21, 20, "python", "python -");
+  host.add(30, 5, "node", "node /x/server-main.js").add(31, 30, "python", "python a.py");
+  host.add(32, 30, "python", "python /x/debugpy/launcher 4 -- a.py").add(33, 32, "python", "python a.py");
+  for (const int pid : {11, 12}) EXPECT_EQ(host.kind(pid), Kind::kNotebook) << pid;
+  for (const int pid : {13, 14, 21, 31}) EXPECT_EQ(host.kind(pid), Kind::kPlain) << pid;
+  EXPECT_EQ(host.kind(33), Kind::kDebugged);
+  for (const char* const command :
+       {"python /usr/bin/ipython", "python -m spyder_kernels.console -f k",
+        "python3 /opt/pycharm/pydevconsole.py --mode=client", "python -m ipykernel_launcher"})
+    EXPECT_EQ(kind_of_command(command), Kind::kNotebook) << command;
+  EXPECT_EQ(kind_of_command("python marimo_train.py"), Kind::kPlain);
 }
 
 TEST(Group, TellsJobsApartByUserNamespaceAndLauncher) {
@@ -123,6 +167,52 @@ TEST(Unit, OfTerminalsAndDesktopsIsNoJobsOwn) {
   EXPECT_EQ(job().label, "unit mux.service");
 }
 
+TEST(Unit, OfARunnerOfJobsIsNotThatOfWhatWasLeftThere) {
+  ProcessDetail detail;
+  for (const char* const unit :
+       {"pbs_mom.service", "actions.runner.org-repo.gpu01.service", "code-server@alice.service", "k3s-agent.service",
+        "buildkite-agent.service", "containerd.service"}) {
+    detail.cgroup = std::string("/system.slice/") + unit;
+    EXPECT_EQ(job_of(detail).label, "") << unit;
+  }
+  Host host;
+  host.add(1, 0, "systemd").add(10, 1, "python").add(11, 10, "python").add(20, 1, "python").add(21, 20, "python");
+  for (const int pid : {10, 11, 20, 21}) host.host.details[pid].cgroup = "/system.slice/fit.service";
+  host.brief(10).session = host.brief(11).session = 10;
+  host.brief(20).session = host.brief(21).session = 7;
+  const auto job = [&](int pid) { return job_of(host.host, host.brief(pid), *find_detail(host.host, pid)); };
+  for (const int pid : {10, 11}) EXPECT_FALSE(job(pid).left_in_unit) << pid;
+  for (const int pid : {20, 21}) EXPECT_TRUE(job(pid).left_in_unit) << "what systemd started leads a session";
+}
+
+TEST(Job, OfSlurmIsAlsoKnownByTheCgroupThatSlurmMade) {
+  ProcessDetail detail;
+  const auto label = [&](const char* cgroup) {
+    detail.cgroup = cgroup;
+    return job_of(detail).label;
+  };
+  for (const char* const cgroup :
+       {"/system.slice/slurmstepd.scope/job_77/step_extern/user/task_0", "/slurm/uid_1000/job_77/step_0",
+        "/system.slice/n1_slurmstepd.scope/job_77/step_0/user/task_0", "/slurm_n1/uid_1000/job_77/step_batch"})
+    EXPECT_EQ(label(cgroup), "slurm 77") << cgroup;
+  for (const char* const cgroup :
+       {"/system.slice/slurmstepd.scope/system", "/system.slice/slurmd.service", "/slurm/uid_1000/job_7;reboot",
+        "/user.slice/user-1000.slice/user@1000.service/slurm/uid_0/job_77",
+        "/user.slice/user-1000.slice/user@1000.service/slurmstepd.scope/job_77", "/system.slice/fit.scope/job_77"})
+    EXPECT_EQ(label(cgroup), "") << cgroup;
+  detail.environment["SLURM_JOB_ID"] = "76";
+  EXPECT_EQ(label("/slurm/uid_1000/job_77/step_0"), "slurm 76") << "the first part of a heterogeneous job";
+}
+
+TEST(Job, OfAContainerHasTheEnginesNameAndThePodsUid) {
+  ProcessDetail detail;
+  detail.cgroup = "/user.slice/user-1.slice/user@1.service/user.slice/libpod-0123456789abcdef.scope/container";
+  EXPECT_EQ(job_of(detail).scheduler, "podman");
+  EXPECT_EQ(job_of(detail).id, "0123456789ab");
+  detail.cgroup = "/kubepods.slice/kubepods-pod12ab34cd_11ee_4b2a.slice/cri-containerd-aa.scope";
+  EXPECT_EQ(job_of(detail).id, "12ab34cd-11ee-4b2a");
+}
+
 /// A user may call a folder below his own user@N.service what he likes, and commands are to be pasted by root.
 TEST(Unit, AndContainerWithANameThatAShellWouldTakeApartAreNone) {
   for (const char* const cgroup :
@@ -148,6 +238,28 @@ TEST(Rank, OfLightningIsKnownOnTheFirstNode) {
   EXPECT_FALSE(job_of(*find_detail(host.host, 11)).ranked()) << "how many ranks are on the first one is not told";
 }
 
+TEST(Rank, OfHorovodWithoutMpiIsKnown) {
+  ProcessDetail detail;
+  detail.environment = {{"HOROVOD_RANK", "1"}, {"HOROVOD_SIZE", "4"}, {"HOROVOD_LOCAL_SIZE", "2"}};
+  const Job job = job_of(detail);
+  EXPECT_EQ(job.rank, 1);
+  EXPECT_EQ(job.world_size, 4);
+  EXPECT_EQ(job.local_world_size, 2);
+  EXPECT_TRUE(job.launched);
+  ProcessDetail other = detail;
+  detail.environment["HOROVOD_GLOO_RENDEZVOUS_PORT"] = "1";
+  other.environment["HOROVOD_GLOO_RENDEZVOUS_PORT"] = "2";
+  EXPECT_NE(job_of(detail).group, job_of(other).group);
+}
+
+TEST(Rank, AloneInItsWorldMayHaveBeenStartedByHand) {
+  ProcessDetail detail;
+  detail.environment = {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_WORLD_SIZE", "1"}};
+  EXPECT_FALSE(job_of(detail).launched);
+  detail.environment["TORCHELASTIC_RUN_ID"] = "none";
+  EXPECT_TRUE(job_of(detail).launched);
+}
+
 TEST(Adopted, ReapersHaveExactNamesAndAnInitStartsOneProcessItself) {
   Host host;
   host.add(10, 1, "init_train.sh").add(11, 10, "python").add(20, 1, "containerd-shim").add(21, 20, "python");
@@ -168,11 +280,15 @@ TEST(Launcher, IsKnownByItsProgramAndNotByItsOptions) {
     host.add(10, 5, "python", command);
     return is_launcher(host.brief(10), find_detail(host.host, 10));
   };
-  for (const char* const command : {"python -m torch.distributed.run a.py", "python /opt/bin/accelerate launch a.py",
-                                    "/usr/bin/drover launch -n 2 a", "/usr/bin/mpirun -n 2 a"})
+  for (const char* const command :
+       {"python -m torch.distributed.run a.py", "python /opt/bin/accelerate launch a.py",
+        "/usr/bin/drover launch -n 2 a", "/usr/bin/mpirun -n 2 a", "python -m deepspeed.launcher.launch a.py",
+        "/opt/mpich/bin/mpiexec.hydra a", "orted -mca ess env", "prted", "/usr/bin/hydra_bstrap_proxy --x",
+        "/usr/bin/accelerate-launch a.py"})
     EXPECT_TRUE(launches(command)) << command;
   for (const char* const command :
-       {"python train.py --deepspeed ds.json", "python train.py accelerate", "drover inspect"})
+       {"python train.py --deepspeed ds.json", "python train.py accelerate", "drover inspect",
+        "python train_deepspeed.py", "python run_accelerate.py", "python deepspeed.py", "python deepspeed-train.py"})
     EXPECT_FALSE(launches(command)) << command;
 }
 

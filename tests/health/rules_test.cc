@@ -107,6 +107,19 @@ TEST(Streak, ATimeOfWhichNothingIsKnownEndsIt) {
   EXPECT_FALSE(streak.holds());
 }
 
+TEST(Advice, EndsNoUnitInWhichTheProcessWasLeftBehind) {
+  const std::string machine = "window 9000\ngpu 0 power=62\non 0 4000 vram=20\n";
+  const std::string process = "proc 4000 ppid=1 cmd=\"python fit.py\" wchan=futex_wait_queue ";
+  const auto advice = [&](const char* more) {
+    return joined(first(play_text(machine + process + more + "\n"), Rule::kR8).action);
+  };
+  EXPECT_NE(advice("cgroup=/system.slice/fit.service").find("systemctl stop fit.service"), std::string::npos);
+  EXPECT_EQ(advice("cgroup=/system.slice/jobs.service session=900").find("systemctl"), std::string::npos);
+  EXPECT_EQ(advice("cgroup=/system.slice/pbs_mom.service").find("systemctl"), std::string::npos);
+  EXPECT_NE(advice("cgroup=/user.slice/libpod-0123456789abcdef.scope").find("podman stop 0123456789ab"),
+            std::string::npos);
+}
+
 TEST(Holders, OnlyThoseThatMayHoldTheMemoryAreToBeEnded) {
   const Finding finding = shipped("orphan-holders-among-services", Rule::kR4);
   EXPECT_NE(joined(finding.action).find("kill -TERM 4011 4012,"), std::string::npos) << joined(finding.action);

@@ -167,9 +167,12 @@ void advise_asking(Finding& finding, const Job& job) {
   const std::string who = finding.user.empty() ? "the owner" : finding.user;
   std::string ask = "ask " + who + " first";
   if (job.scheduler == "slurm") ask += "; end it by the scheduler: scancel " + job.id;
-  if (job.scheduler == "kubernetes") ask += "; end it by the scheduler: kubectl delete pod (uid " + job.id + ")";
+  if (job.scheduler == "kubernetes")
+    ask += "; end it by the scheduler: kubectl delete pod NAME, of the pod with the uid " + job.id +
+           " (kubectl get pods -A -o yaml)";
   if (job.scheduler == "docker") ask += "; end it by its engine: docker stop " + job.id;
-  if (job.scheduler == "systemd") ask += unit_of(job);
+  if (job.scheduler == "podman") ask += "; end it by its engine, as that user: podman stop " + job.id;
+  if (job.scheduler == "systemd" && !job.left_in_unit) ask += unit_of(job);
   finding.action.push_back(std::move(ask));
 }
 

@@ -45,7 +45,7 @@ bool is_service(const Scene& scene, const ProcessBrief& process, const ProcessDe
   const bool unit = job.scheduler == "systemd" && detail->cgroup.find("/system.slice/") != std::string::npos;
   const bool supervised = is_run_by_supervisor(*detail) && !is_adopted(host, process, scene.container);
   // In a container all may be root's; there only what serves others is a daemon, as an exporter of measurements.
-  const bool contained = job.scheduler == "docker" || job.scheduler == "kubernetes";
+  const bool contained = job.scheduler == "docker" || job.scheduler == "podman" || job.scheduler == "kubernetes";
   const bool daemon = detail->uid == 0U && process.group == process.pid &&
                       (!contained || kind_of(host, process, detail) == Kind::kServer);
   return unit || supervised || daemon;

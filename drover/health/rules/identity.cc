@@ -12,8 +12,7 @@ namespace drover::inline v1::health {
 namespace {
 
 constexpr int kMostAncestors = 32;
-constexpr int kMostComponents = 8;   // of a heterogeneous job: job_variables() has so many
-constexpr double kStartsAtOnce = 1;  // seconds
+constexpr int kMostComponents = 8;  // of a heterogeneous job: job_variables() has so many
 
 const std::string* variable(const ProcessDetail& detail, const char* name) {
   const auto found = detail.environment.find(name);
@@ -47,15 +46,17 @@ constexpr std::array<std::string_view, 5> kSupervisors = {"nomad", "gitlab-runne
 
 /// Units in which others' processes stay, or all of a person's: to end one of these by its unit would end them all.
 bool is_host_of_others(std::string_view unit) {
-  static constexpr std::array<std::string_view, 8> kOfPersons = {"gnome-terminal", "tmux",  "screen", "vncserver",
-                                                                 "xrdp",           "emacs", "dbus",   "app-"};
-  static constexpr std::array<std::string_view, 15> kHosts = {
-      "cron",       "crond",  "cronie", "anacron",  "atd",  "ssh",    "sshd",          "user",
-      "jupyterhub", "slurmd", "pbs",    "sgeexecd", "lsfd", "condor", "rstudio-server"};
+  static constexpr auto kStarts = std::to_array<std::string_view>(
+      {"gnome-terminal", "tmux", "screen", "vncserver", "xrdp", "emacs", "dbus", "app-",  // of persons
+       "actions.runner.", "vsts.agent.", "k3s", "rke2-", "gridengine", "sgeexecd"});
+  static constexpr auto kHosts = std::to_array<std::string_view>(
+      {"cron",           "crond",   "cronie",     "anacron",        "atd",         "ssh",
+       "sshd",           "user",    "jupyterhub", "slurmd",         "pbs",         "pbs_mom",
+       "lsfd",           "condor",  "flux",       "rstudio-server", "code-server", "buildkite-agent",
+       "teamcity-agent", "kubelet", "docker",     "containerd",     "podman"});
   const std::string_view name = unit.substr(0, unit.find_first_of("@."));
   return is_one_of(name, kHosts) || is_one_of(name, kSupervisors) ||
-         std::any_of(kOfPersons.begin(), kOfPersons.end(),
-                     [&](std::string_view start) { return name.starts_with(start); });
+         std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return unit.starts_with(start); });
 }
 
 /// Users may call their cgroups what they like, and commands with these names are to be pasted into a shell.
@@ -72,6 +73,7 @@ void find_container(Job& job, const std::string& cgroup) {
     std::string id = part_after(cgroup, "/pod");
     if (id.empty()) id = part_after(cgroup, "-pod");
     if (!is_safe_in_shell(id)) return;
+    std::replace(id.begin(), id.end(), '_', '-');  // systemd's names have them for those of the uid
     job.scheduler = "kubernetes";
     job.id = std::move(id);
     job.label = "pod " + job.id;
@@ -80,7 +82,7 @@ void find_container(Job& job, const std::string& cgroup) {
   for (const std::string_view mark : {"/docker-", "/docker/", "/libpod-"}) {
     const std::string id = part_after(cgroup, mark);
     if (!is_safe_in_shell(id)) continue;
-    job.scheduler = "docker";
+    job.scheduler = mark == "/libpod-" ? "podman" : "docker";
     job.id = id.substr(0, 12);
     job.label = "container " + job.id;
     return;
@@ -95,112 +97,13 @@ void find_container(Job& job, const std::string& cgroup) {
   job.of_user = cgroup.find("/user@") < slash;
 }
 
-template <std::size_t N>
-bool contains_any(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != text.npos; });
-}
-
-constexpr std::array<std::string_view, 7> kNotebooks = {
-    "ipykernel", "jupyter-lab", "jupyter-notebook", "jupyterhub-singleuser", "colab_kernel", "rsession", "marimo"};
-/// Of Ray, whose workers also train, a replica of Serve and a worker of vLLM; the kernel keeps 15 letters of a name.
-constexpr std::array<std::string_view, 10> kServers = {
-    "vllm",   "VLLM::",     "tritonserver", "ollama",  "ray::ServeRepli", "ray::RayWorkerW",
-    "sglang", "torchserve", "uvicorn",      "gunicorn"};
-/// Words that make a server of whatever has one of them in its name: trtllm-serve, model_server, "lmdeploy serve".
-constexpr std::array<std::string_view, 3> kServing = {"serve", "server", "serving"};
-constexpr std::array<std::string_view, 3> kServersOfModels = {"text-generation-server", "triton_python_backend",
-                                                              "model_service_worker"};  // TorchServe's
-constexpr std::array<std::string_view, 18> kSystem = {
-    "Xorg",        "Xwayland", "gnome-shell", "kwin_wayland",  "nvidia-cuda-mps", "nv-hostengine", "nvidia-persiste",
-    "dcgmi",       "nvvs",     "nvidia-smi",  "nvidia-fabric", "nvidia-imex",     "dcgm-exporter", "nvidia-powerd",
-    "drover-nvml", "nvtop",    "nvitop",      "gpustat"};
-// Both adopt orphans; the init of a container also starts the one process that it is there for, at once.
-constexpr std::array<std::string_view, 4> kManagers = {"systemd", "init", "s6-svscan", "runsvdir"};
-constexpr std::array<std::string_view, 6> kContainerInits = {"tini",        "tini-static", "dumb-init",
-                                                             "docker-init", "catatonit",   "podman-init"};
-constexpr std::array<std::string_view, 8> kShells = {"bash", "sh", "dash", "zsh", "fish", "ksh", "tcsh", "csh"};
-
-/// What is run, of all arguments: the program, of an interpreter its script or module, and a command as in "lmdeploy
-/// serve". A path to data or the name of an option says nothing about what a program is.
-struct Program {
-  std::string_view program, script, command;
-};
-
-/// Takes the next argument off.
-std::string_view next_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  const std::string_view word = text.substr(0, text.find(' '));
-  text.remove_prefix(word.size());
-  return word;
-}
-
-bool is_interpreter(std::string_view program) {
-  static constexpr std::array<std::string_view, 6> kInterpreters = {"python", "pypy", "node", "julia", "perl", "ruby"};
-  return std::any_of(kInterpreters.begin(), kInterpreters.end(),
-                     [&](std::string_view name) { return program.substr(0, name.size()) == name; });
-}
-
-Program program_of(std::string_view arguments) {
-  const auto base = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
-  Program result;
-  result.program = base(next_word(arguments));
-  std::string_view word = next_word(arguments);
-  if (is_interpreter(result.program)) {
-    for (; !word.empty() && word.front() == '-'; word = next_word(arguments)) {
-      if (word == "-c") return result;  // a text, of which the words say nothing
-      if (word == "-m") break;
-      if (word == "-W" || word == "-X") next_word(arguments);
-    }
-    result.script = word == "-m" ? next_word(arguments) : base(word);
-    word = next_word(arguments);
-  }
-  const bool bare = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == word.npos;
-  if (bare && word.front() != '-') result.command = word;
-  return result;
-}
-
-/// Whether one of the parts between punctuation is a word of serving: "serve.py", not "observe.py".
-bool names_serving(std::string_view name) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  while (!name.empty()) {
-    const auto end = std::find_if_not(name.begin(), name.end(), is_letter);
-    const auto length = static_cast<std::size_t>(end - name.begin());
-    if (is_one_of(name.substr(0, length), kServing)) return true;
-    name.remove_prefix(std::min(length + 1, name.size()));
-  }
-  return false;
-}
-
-bool is_server(const ProcessBrief& process, const Program& runs) {
-  for (const std::string_view name : {std::string_view(process.name), runs.program, runs.script}) {
-    if (contains_any(name, kServers) || contains_any(name, kServersOfModels)) return true;
-  }
-  return names_serving(runs.program) || names_serving(runs.script) || is_one_of(runs.command, kServing);
-}
-
-/// What name and command line say about one process.
-Kind own_kind(const ProcessBrief& process, const ProcessDetail* detail) {
-  if (contains_any(process.name, kSystem)) return Kind::kSystem;
-  const Program runs = program_of(detail != nullptr ? std::string_view(detail->command) : std::string_view());
-  for (const std::string_view name : {std::string_view(process.name), runs.program, runs.script}) {
-    if (contains_any(name, kNotebooks)) return Kind::kNotebook;
-  }
-  return is_server(process, runs) ? Kind::kServer : Kind::kPlain;
-}
-
-/// A shell that a person types into: it runs no script and no given command.
-bool is_terminal(const ProcessBrief& process, const ProcessDetail* detail) {
-  if (!is_one_of(process.name, kShells)) return false;
-  std::string_view arguments = detail != nullptr ? std::string_view(detail->command) : std::string_view();
-  next_word(arguments);
-  for (std::string_view word = next_word(arguments); !word.empty(); word = next_word(arguments)) {
-    if (word == "--init-file" || word == "--rcfile") {
-      next_word(arguments);
-    } else if (word.front() != '-' || word == "-c") {
-      return false;
-    }
-  }
-  return true;
+/// The number of the job in the cgroup that Slurm made for it, which anybody may read; empty: it is in none. A user may
+/// give such names below his own user@N.service only.
+std::string slurm_job_of(const std::string& cgroup) {
+  const bool of_systemd = cgroup.starts_with("/system.slice/") && cgroup.find("slurmstepd.scope/") != cgroup.npos;
+  if (!of_systemd && !cgroup.starts_with("/slurm")) return {};
+  std::string id = part_after(cgroup, "/job_");
+  return os::parse_number(id) ? id : std::string();
 }
 
 bool has_own_master(const ProcessDetail& detail) {
@@ -222,6 +125,9 @@ std::string wide_group_of(const ProcessDetail& detail) {
   if (group.empty() && name_space != nullptr && !name_space->empty()) add("mpi " + *name_space);
   const bool loopback = has_own_master(detail);
   if (!loopback && port != nullptr) add("master " + *master + ":" + *port);
+  const std::string *gloo = variable(detail, "HOROVOD_GLOO_RENDEZVOUS_ADDR"),
+                    *gloo_port = variable(detail, "HOROVOD_GLOO_RENDEZVOUS_PORT");
+  if (gloo != nullptr && gloo_port != nullptr && !gloo->starts_with("127.")) add("gloo " + *gloo + ":" + *gloo_port);
   // Two torchruns of one step on one node differ in nothing else.
   if (loopback && master != nullptr && port != nullptr && !group.empty()) add("port " + *port);
   return group;
@@ -233,7 +139,7 @@ std::string group_of(const ProcessDetail& detail, const std::string& container) 
   std::string group = "user " + (detail.uid ? std::to_string(*detail.uid) : "?");
   if (!container.empty() && has_own_master(detail)) group += "/in " + container;
   for (const char* const name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
-                                 "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE"}) {
+                                 "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "HOROVOD_GLOO_RENDEZVOUS_PORT"}) {
     if (const std::string* const value = variable(detail, name)) group += "/" + *value;
   }
   return group;
@@ -242,7 +148,7 @@ std::string group_of(const ProcessDetail& detail, const std::string& container) 
 /// Whether the environment alone tells the job from another one of the same user.
 bool tells_job(const ProcessDetail& detail) {
   return variable(detail, "PMIX_NAMESPACE") != nullptr || variable(detail, "MASTER_PORT") != nullptr ||
-         variable(detail, "SLURM_STEP_ID") != nullptr;
+         variable(detail, "SLURM_STEP_ID") != nullptr || variable(detail, "HOROVOD_GLOO_RENDEZVOUS_PORT") != nullptr;
 }
 
 /// The other ranks of PyTorch Lightning's own launcher have no RANK; that of the first node is LOCAL_RANK. The first
@@ -258,6 +164,19 @@ void find_components(Job& job, const ProcessDetail& detail) {
     const std::string* const id = variable(detail, ("SLURM_JOB_ID_HET_GROUP_" + std::to_string(part)).c_str());
     if (id != nullptr && os::parse_number(*id)) job.components.push_back(*id);
   }
+}
+
+/// The oldest of it and its ancestors that is in its cgroup.
+const ProcessBrief& first_of_cgroup(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
+  const ProcessBrief* first = &process;
+  const ProcessBrief* ancestor = find_process(host, process.parent);
+  for (int steps = 0; ancestor != nullptr && ancestor->pid > 1 && steps < kMostAncestors; ++steps) {
+    const ProcessDetail* const more = find_detail(host, ancestor->pid);
+    if (more == nullptr || more->cgroup != detail.cgroup) break;
+    first = ancestor;
+    ancestor = find_process(host, ancestor->parent);
+  }
+  return *first;
 }
 
 /// Whether what began its unit is another user's, as a JupyterHub of root's is, or a person types into it.
@@ -276,14 +195,17 @@ bool is_in_unit_of_others(const HostSample& host, const ProcessBrief& process, c
 
 Job job_of(const ProcessDetail& detail) {
   Job job;
-  job.rank = number(detail, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
-  job.world_size = number(detail, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"});
+  job.rank = number(detail, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK"});
+  job.world_size =
+      number(detail, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE", "SLURM_STEP_NUM_TASKS"});
   // An interactive shell of srun is "task 0 of 1", which makes no rank of what is started in it.
   if (!job.rank && job.world_size.value_or(1) > 1) job.rank = number(detail, {"SLURM_PROCID"});
-  job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"});
+  job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "HOROVOD_LOCAL_SIZE"});
   find_rank_of_lightning(job, detail);
-  for (const char* const name : {"LOCAL_WORLD_SIZE", "CROSS_SIZE", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK",
-                                 "PMI_RANK", "PMIX_NAMESPACE", "SLURM_PROCID"})
+  // Alone in its world it may have been started by hand: torchrun would also give its run a name.
+  job.launched = job.launched || (variable(detail, "LOCAL_WORLD_SIZE") != nullptr && job.world_size.value_or(1) > 1);
+  for (const char* const name : {"CROSS_SIZE", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                 "PMIX_NAMESPACE", "SLURM_PROCID", "HOROVOD_RANK"})
     job.launched = job.launched || variable(detail, name) != nullptr;
   // It may also be left over from an earlier trial, and mean nothing to those who meet by other means.
   const bool some_here = job.local_world_size && job.world_size && *job.local_world_size < *job.world_size;
@@ -291,9 +213,10 @@ Job job_of(const ProcessDetail& detail) {
   find_container(job, detail.cgroup);
   const std::string container = job.scheduler == "systemd" ? std::string() : job.id;
   const std::string* const slurm = variable(detail, "SLURM_JOB_ID");
-  if (slurm != nullptr && os::parse_number(*slurm)) {
+  const std::string id = slurm != nullptr && os::parse_number(*slurm) ? *slurm : slurm_job_of(detail.cgroup);
+  if (!id.empty()) {
     job.scheduler = "slurm";
-    job.id = *slurm;
+    job.id = id;
     job.label = "slurm " + job.id;
     find_components(job, detail);
   }
@@ -311,6 +234,16 @@ Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDet
     job.id.clear();
     job.label.clear();
   }
+  if (job.scheduler == "systemd") {  // 0: a session that cannot be seen from here
+    const ProcessBrief& first = first_of_cgroup(host, process, detail);
+    job.left_in_unit = first.session != 0 && first.session != first.pid && is_reaper(host, first.parent, false);
+  }
+  if (is_ray_worker(process)) {  // what a launcher set is for the raylet that started it
+    job.rank = job.world_size = job.local_world_size = std::nullopt;
+    job.launched = job.one_node = false;
+    job.group.clear();
+    job.wide_group.clear();
+  }
   if (!job.ranked() || tells_job(detail)) return job;
   const ProcessBrief* ancestor = find_process(host, process.parent);
   for (int steps = 0; ancestor != nullptr && steps < kMostAncestors; ++steps) {
@@ -326,63 +259,6 @@ Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDet
 bool is_run_by_supervisor(const ProcessDetail& detail) {
   const std::string_view cgroup = detail.cgroup, unit = cgroup.substr(cgroup.rfind('/') + 1);
   return unit.ends_with(".service") && is_one_of(unit.substr(0, unit.find_first_of("@.")), kSupervisors);
-}
-
-const char* to_text(Kind kind) noexcept {
-  static constexpr const char* kTexts[] = {"plain", "notebook", "server", "stopped", "debugger", "system"};
-  return kTexts[static_cast<int>(kind)];
-}
-
-Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail* detail) {
-  const Kind own = own_kind(process, detail);
-  if (own == Kind::kSystem) return own;
-  if (process.state == 't' || (detail != nullptr && detail->tracer != 0)) return Kind::kDebugged;
-  if (process.state == 'T') return Kind::kStopped;
-  if (own != Kind::kPlain) return own;
-  const ProcessBrief* ancestor = find_process(host, process.parent);
-  for (int steps = 0; ancestor != nullptr && steps < kMostAncestors; ++steps) {
-    const ProcessDetail* const more = find_detail(host, ancestor->pid);
-    if (is_terminal(*ancestor, more)) break;  // what a person started in a terminal is no part of who opened it
-    const Kind kind = own_kind(*ancestor, more);
-    if (kind == Kind::kNotebook || kind == Kind::kServer) return kind;
-    ancestor = find_process(host, ancestor->parent);
-  }
-  const bool listens_anyway = is_ray_worker(process) || (detail != nullptr && job_of(*detail).ranked());
-  return !listens_anyway && detail != nullptr && detail->listens.value_or(false) ? Kind::kServer : Kind::kPlain;
-}
-
-bool is_reaper(const HostSample& host, int pid, bool container) {
-  if (pid == 1 && !container) return true;
-  const ProcessBrief* const process = find_process(host, pid);
-  return process != nullptr && (is_one_of(process->name, kManagers) || is_one_of(process->name, kContainerInits));
-}
-
-bool is_adopted(const HostSample& host, const ProcessBrief& process, bool container) {
-  if (!is_reaper(host, process.parent, container)) return false;
-  const ProcessBrief* const parent = find_process(host, process.parent);
-  if (parent == nullptr || !is_one_of(parent->name, kContainerInits)) return true;
-  const double later = static_cast<double>(process.start_ticks) - static_cast<double>(parent->start_ticks);
-  return later > kStartsAtOnce * os::clock_ticks();
-}
-
-bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail) {
-  static constexpr std::array<std::string_view, 9> kLaunchers = {
-      "torchrun", "mpirun", "mpiexec", "orterun", "prterun", "hydra_pmi", "accelerate", "deepspeed", "horovodrun"};
-  if (contains_any(process.name, kLaunchers)) return true;
-  const Program runs = program_of(detail != nullptr ? std::string_view(detail->command) : std::string_view());
-  return contains_any(runs.program, kLaunchers) || contains_any(runs.script, kLaunchers) ||
-         runs.script.substr(0, 17) == "torch.distributed" || (runs.program == "drover" && runs.command == "launch");
-}
-
-bool is_ray_worker(const ProcessBrief& process) { return process.name.starts_with("ray::"); }
-
-bool is_python(const ProcessBrief& process, const ProcessDetail* detail) {
-  const std::string_view command = detail != nullptr ? std::string_view(detail->command) : std::string_view();
-  return process.name.substr(0, 6) == "python" || program_of(command).program.substr(0, 6) == "python";
-}
-
-double age_of(const ProcessBrief& process, double now) {
-  return std::max(0.0, now - static_cast<double>(process.start_ticks) / os::clock_ticks());
 }
 
 }  // namespace drover::inline v1::health

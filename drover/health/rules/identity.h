@@ -13,9 +13,11 @@ namespace drover::inline v1::health {
 /// What the environment and the cgroup say about the job.
 struct Job {
   std::string label;      ///< "slurm 4711", "docker 3f2a9c…", "pod 12ab…", "unit jupyter.service"; empty: none
-  std::string scheduler;  ///< "slurm", "kubernetes", "docker", "systemd" or empty
+  std::string scheduler;  ///< "slurm", "kubernetes", "docker", "podman", "systemd" or empty
   std::string id;
-  bool of_user = false;  ///< a unit of the user's own systemd
+  bool of_user = false;       ///< a unit of the user's own systemd
+  bool left_in_unit = false;  ///< what began it there is gone, for systemd's own child leads a session: the unit may be
+                              ///< that of others, as that of a runner of jobs
   std::vector<std::string>
       components;  ///< Slurm's numbers of the parts of a heterogeneous job, whose `id` is the first
   std::optional<int> rank, world_size, local_world_size;
@@ -30,9 +32,9 @@ struct Job {
   bool ranked() const noexcept { return rank.has_value(); }
 };
 Job job_of(const ProcessDetail& detail);
-/// With a group that also tells jobs apart of which only the launcher differs, as without PMIx; and without a unit in
-/// which other processes are, of several users as in that of a JupyterHub, or of a person as in that of a terminal: to
-/// stop it would end them all.
+/// Without the rank of the raylet that started it; with a group that also tells jobs apart of which only the launcher
+/// differs, as without PMIx; and without a unit in which other processes are, of several users as in that of a
+/// JupyterHub, or of a person as in that of a terminal: to stop it would end them all.
 Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail);
 
 /// Whether its unit is that of a program which runs services for others, as supervisord does.
@@ -41,10 +43,12 @@ bool is_run_by_supervisor(const ProcessDetail& detail);
 enum class Kind { kPlain, kNotebook, kServer, kStopped, kDebugged, kSystem };
 const char* to_text(Kind kind) noexcept;
 
-/// kSystem: a display server, MPS, the vendor's daemons: what holds memory by design. A notebook or server counts also
-/// when it is an ancestor, unless a person's shell lies between, as in a terminal of JupyterLab; a listening port makes
-/// a server only of what is no rank of a job and no worker of Ray, all of which listen. Only the name, the program, its
-/// script or module count, no other argument.
+/// kSystem: a display server, MPS, the vendor's daemons, a virtual machine: what holds memory by design. A notebook or
+/// server counts also when it is an ancestor, unless a person's shell lies between, as in a terminal of JupyterLab; the
+/// interpreter that a person types into is a notebook, too. The port of a service, its own or of the program that it is
+/// a worker of, makes a server only of what is no rank of a job and no worker of Ray, all of which listen. Only the
+/// name, the program, its script or module count, no other argument, and never a part of a script's name, as in
+/// train_vllm.py. What is left of a server that is gone is none.
 Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail* detail);
 
 /// Whether it is a reaper that orphans get as their parent: systemd, tini and the like, and pid 1, which in a container
@@ -55,8 +59,16 @@ bool is_reaper(const HostSample& host, int pid, bool container);
 /// init.
 bool is_adopted(const HostSample& host, const ProcessBrief& process, bool container);
 
-/// Whether it starts and watches the ranks of a job: torchrun, mpirun and the like. A shell does not.
+/// Whether it can do nothing without the process that started it, which is gone: an engine of vLLM or SGLang, a worker
+/// of Ray.
+bool has_lost_its_server(const HostSample& host, const ProcessBrief& process);
+
+/// Whether it starts and watches the ranks of a job: torchrun, mpirun and the like, or their daemon on this node. A
+/// shell does not.
 bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail);
+
+/// A shell that a person types into: it runs no script and no given command.
+bool is_terminal(const ProcessBrief& process, const ProcessDetail* detail);
 
 /// A worker of Ray: one that trains, or an actor that waits for calls. Nothing tells which.
 bool is_ray_worker(const ProcessBrief& process);

@@ -274,8 +274,9 @@ std::string reason_to_idle(const JobView& view, double held) {
     return "a fault: its scheduler suspended it, it seems, and lets it go on (scontrol resume, bresume, qsig -s "
            "resume)";
   if (kind == Kind::kServer) return "a fault: a server waits for requests";  // that is its work
-  if (kind == Kind::kPlain && is_ray_worker(*view.subject.brief) && !view.subject.job.ranked())
-    return "a fault: an actor of Ray waits for calls";
+  const ProcessBrief& brief = *view.subject.brief;
+  const bool actor = kind == Kind::kPlain && is_ray_worker(brief) && !view.subject.job.ranked();
+  if (actor && !has_lost_its_server(view.scene.last.host, brief)) return "a fault: an actor of Ray waits for calls";
   const std::string at_work = peer_at_work(view, held);
   return at_work.empty() ? at_work : "a fault, it seems: " + at_work + ", and the others wait for it";
 }

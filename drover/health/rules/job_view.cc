@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "drover/health/rules/kernel_place.h"
+
 namespace drover::inline v1::health {
 namespace {
 
@@ -58,6 +60,17 @@ std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, 
   return {};
 }
 
+/// What it waits for by itself, whatever its job does; empty: nothing of the kind.
+std::string own_wait_text(const ProcessDetail* detail) {
+  if (detail == nullptr) return {};
+  const std::string_view place = detail->first.waits_in;
+  if (detail->first.state == 'D' && waits_in_storage(place)) return "waits for storage (" + std::string(place) + ")";
+  // What comes over a network is waited for in the same place as what is typed.
+  const bool reads = place == "n_tty_read" || place == "wait_woken" || place == "do_select";
+  if (detail->at_terminal && detail->first.state == 'S' && reads) return "waits for a person at its terminal, it seems";
+  return {};
+}
+
 /// The same of one on a GPU.
 std::string work_text(const JobView& peer, double held) {
   const Subject& subject = peer.subject;
@@ -70,7 +83,10 @@ std::string work_text(const JobView& peer, double held) {
     if (shows_work(on, peer.scene.limits)) return "computes on its GPU";
     in_use = true;
   }
-  return in_use ? std::string() : busy_text(peer.scene, subject.kind, subject.track, held);
+  if (in_use) return {};
+  if (subject.kind == Kind::kServer) return "waits for requests";
+  const std::string wait = held_by_person ? std::string() : own_wait_text(subject.detail);
+  return wait.empty() ? busy_text(peer.scene, subject.kind, subject.track, held) : wait;
 }
 
 /// Whether what it does was counted already, or is not the job's: it belongs to the process that waits, or to one that

@@ -46,10 +46,11 @@ int launcher_of(const JobView& view);
 std::vector<int> members(const JobView& view);
 
 /// "rank 3 (pid 4003) computes on its GPU": a rank here that the others may be waiting for with good reason, as one
-/// that computes, reads or writes, or is held by a person; empty when there is none. Any CPU use and a little traffic
-/// are taken for work until r6.high, and after that what is more than a heartbeat and does not look like one thread
-/// that polls: `held` is for how long the others have waited. "the first rank (pid 4000) works on the CPU" of PyTorch
-/// Lightning's, which has no number; nothing else is known of that one, so its CPU use always counts.
+/// that computes, reads or writes, waits for storage or for requests, or is held by a person, as at a terminal; empty
+/// when there is none. Any CPU use and a little traffic are taken for work until r6.high, and after that what is more
+/// than a heartbeat and does not look like one thread that polls: `held` is for how long the others have waited. "the
+/// first rank (pid 4000) works on the CPU" of PyTorch Lightning's, which has no number; nothing else is known of that
+/// one, so its CPU use always counts.
 std::string peer_at_work(const JobView& view, double held);
 
 /// "Slurm has no step of job 77 here any more"; empty: it has one, or it is not Slurm's.

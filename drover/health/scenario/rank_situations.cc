@@ -87,7 +87,7 @@ expect R5 warning 4000
 gpu 0 power=66
 proc 90 name=containerd-shim uid=0
 proc 91 ppid=90 name=docker-init age=7300
-proc 4000 ppid=91 cmd="python fit.py" age=7280 wchan=futex_wait_queue cgroup=/system.slice/docker-77aa88bb99cc.scope env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+proc 4000 ppid=91 cmd="python fit.py" age=7280 wchan=futex_wait_queue cgroup=/system.slice/docker-77aa88bb99cc.scope env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1 TORCHELASTIC_RUN_ID=none"
 on 0 4000 vram=12
 )"},
     {"orphaned-job-wrapped", R"(

@@ -20,5 +20,6 @@ std::vector<Situation> vendor_situations();   // AMD's and Intel's GPUs
 std::vector<Situation> field_situations();    // of all rules: what real machines do beside
 std::vector<Situation> owner_situations();    // R5 to R8: whose a process is, and what works for it
 std::vector<Situation> work_situations();     // of all rules: what is at work beside, and must not be ended
+std::vector<Situation> name_situations();     // R5 to R8: what a process is, by its name and its ports
 
 }  // namespace drover::inline v1::health
