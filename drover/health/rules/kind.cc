@@ -37,7 +37,7 @@ bool is_called(std::string_view name, const std::array<std::string_view, N>& wor
 }
 
 constexpr auto kNotebooks = std::to_array<std::string_view>(
-    {"ipykernel", "ipykernel_launcher", "ipykernel_launcher.py", "jupyter-lab", "jupyter-notebook",
+    {"ipykernel", "ipykernel_launcher", "ipykernel_launcher.py", "jupyter-lab", "jupyter-labhub", "jupyter-notebook",
      "jupyterhub-singleuser", "colab_kernel_launcher", "colab_kernel_launcher.py", "rsession", "marimo",
      // A person types into these as well.
      "ipython", "ipython3", "bpython", "ptpython", "spyder_kernels", "pydevconsole.py"});
