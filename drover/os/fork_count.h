@@ -18,6 +18,17 @@ inline std::uint32_t forks() noexcept { return detail::forks.load(std::memory_or
 /// The same, and has forks counted from now on.
 std::uint32_t watch_forks() noexcept;
 
+/// A word that is 1 in the process that made it and 0 in its forks, also in those that run no handlers: the kernel
+/// wipes the page (MADV_WIPEONFORK; where it does not know that, the word stays 1). Never unmapped.
+class ForkMark {
+ public:
+  ForkMark() noexcept;
+  const std::uint32_t* word() const noexcept { return word_; }
+
+ private:
+  std::uint32_t* word_;
+};
+
 /// A static T that each fork has anew: that of the parent may have been locked, or half changed, by a thread that does
 /// not exist in the fork. Never destroyed, since other statics may use it. Thread-safe.
 template <class T>

@@ -35,24 +35,18 @@ MemoryFile::MemoryFile(Fd fd) : fd_(std::move(fd)) {
   inode_ = status.st_ino;
 }
 
-bool MemoryFile::is_open() const noexcept {
+std::optional<std::uint64_t> MemoryFile::size_if_open() const noexcept {
   struct stat status {};
-  return ::fstat(fd_.get(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+  if (::fstat(fd_.get(), &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) return std::nullopt;
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
-void MemoryFile::require_open() const {
-  if (is_open()) return;
+std::uint64_t MemoryFile::size() const {
+  if (const auto size = size_if_open()) return *size;
   throw std::system_error(EBADF, std::generic_category(),
                           "the descriptor " + std::to_string(fd_.get()) +
                               " of shared memory was closed, or is another file now: something in this process closes "
                               "descriptors that are not its own");
-}
-
-std::uint64_t MemoryFile::size() const {
-  require_open();
-  struct stat status {};
-  if (::fstat(fd_.get(), &status) < 0) throw_errno("fstat of shared memory");
-  return static_cast<std::uint64_t>(status.st_size);
 }
 
 void MemoryFile::grow_to(std::uint64_t end) const {
@@ -70,7 +64,7 @@ void MemoryFile::reserve(std::uint64_t offset, std::uint64_t length) const {
 }
 
 void MemoryFile::discard(std::uint64_t offset, std::uint64_t length) const noexcept {
-  if (!is_open()) return;
+  if (!size_if_open()) return;
   ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
               static_cast<off_t>(length));
 }

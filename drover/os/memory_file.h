@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "drover/os/fd.h"
@@ -24,10 +25,8 @@ class MemoryFile {
 
   /// Bytes, never less than before.
   std::uint64_t size() const;
-  /// Whether the descriptor is still this file.
-  bool is_open() const noexcept;
-  /// Throws as above if not.
-  void require_open() const;
+  /// Throws as above.
+  void require_open() const { static_cast<void>(size()); }
   /// Makes the file at least `end` bytes long; pages come when they are touched.
   void grow_to(std::uint64_t end) const;
   /// Takes memory for the range now. Throws drover::OutOfMemory, with needed and available bytes, when it is not there.
@@ -40,6 +39,7 @@ class MemoryFile {
 
  private:
   explicit MemoryFile(Fd fd);
+  std::optional<std::uint64_t> size_if_open() const noexcept;
   Fd fd_;
   std::uint64_t device_ = 0, inode_ = 0;  ///< what tells the file from all others
 };

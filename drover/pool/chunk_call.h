@@ -96,7 +96,7 @@ class ChunkCall {
  private:
   /// The item is over, its result not yet published.
   void end_item() const noexcept {
-    process_.end_if_forked();
+    end_if_forked();
     if (job_.timeout_ns != 0) stop_task_clock(worker_);
   }
   std::byte* reserve(std::size_t size) noexcept {
@@ -126,7 +126,6 @@ class ChunkCall {
   const std::uint32_t position_;
   shm::RingProducer& ring_;
   WorkerSlot& worker_;
-  const TaskProcess process_;
   std::uint32_t item_ = 0;
   std::uint32_t counted_ = 0;  ///< items that the ring has heard of, where they are only counted
 };

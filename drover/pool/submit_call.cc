@@ -27,8 +27,13 @@ std::span<const std::byte> SubmitCall::arguments() {
   return {mapped_.data(), length};
 }
 
+void SubmitCall::check_claim(std::uint32_t word) const noexcept {
+  end_if_forked();
+  if ((word & ~shm::state::kFlags) != claim_) end_worker("the state of its task was written over");
+}
+
 void SubmitCall::put_bytes(std::span<const std::byte> bytes, bool failed) {
-  process_.end_if_forked();
+  require_claim();
   entry_.failed = failed ? 1 : 0;
   if (bytes.size() <= SubmitEntry::kInlineResult) {
     std::byte* const place = bytes.size() <= SubmitEntry::kNear ? entry_.near_result : entry_.result;

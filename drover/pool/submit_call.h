@@ -13,10 +13,17 @@ namespace drover::inline v1::detail {
 /// A worker's hands on one submitted task. The thunk of the function gets it. Worker side, one thread.
 class SubmitCall {
  public:
-  SubmitCall(PoolSegment& segment, SubmitEntry& entry) : segment_(segment), entry_(entry) {}
+  /// `claim`: the entry's word, without flags, while the task is this worker's.
+  SubmitCall(PoolSegment& segment, SubmitEntry& entry, std::uint32_t claim) noexcept
+      : segment_(segment), entry_(entry), claim_(claim) {}
 
   /// The encoded arguments; they stay where they are while the task runs.
   std::span<const std::byte> arguments();
+
+  /// Before anything is written of a result: ends this process if the task is no longer its own, because the entry may
+  /// be another task's by now.
+  void require_claim() const noexcept { check_claim(entry_.word.load(std::memory_order_relaxed)); }
+  void check_claim(std::uint32_t word) const noexcept;
 
   void put_bytes(std::span<const std::byte> bytes, bool failed);
   void put_error(const std::exception_ptr& error);
@@ -26,7 +33,7 @@ class SubmitCall {
  private:
   PoolSegment& segment_;
   SubmitEntry& entry_;
-  const TaskProcess process_;
+  const std::uint32_t claim_;
   os::Mapping mapped_;
 };
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "drover/os/fork_count.h"
 #include "drover/os/self.h"
 #include "drover/os/throw_trace.h"
 #include "drover/wire/function_table.h"
@@ -18,7 +19,11 @@ namespace {
 std::uint32_t worker_slot = 0;  // of this process: it is one worker of one pool
 std::uint32_t running_function = 0;
 
+constexpr std::uint32_t kNoWorker = 1;
+
 }  // namespace
+
+constinit const std::uint32_t* worker_mark = &kNoWorker;
 
 void set_worker_slot(std::uint32_t slot) noexcept { worker_slot = slot; }
 
@@ -43,7 +48,12 @@ void end_worker_without_memory(const std::exception_ptr& error) noexcept {
   }
 }
 
-void TaskProcess::end_fork() noexcept {
+void mark_worker() noexcept {
+  static const os::ForkMark mark;
+  worker_mark = mark.word();
+}
+
+void end_fork() noexcept {
   const std::string_view name = wire::function_name(wire::program_functions().text(running_function));
   std::fprintf(stderr,
                "drover: a fork made in the task %.*s came out of it; it ends here, or it would be a second worker (end "

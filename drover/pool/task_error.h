@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 
-#include "drover/os/fork_count.h"
 #include "drover/wire/writer.h"
 
 namespace drover::inline v1::detail {
@@ -23,19 +22,16 @@ void set_worker_slot(std::uint32_t slot) noexcept;
 /// Does so if the reason is that the descriptor of the pool's memory is closed (EBADF): no task would get far here.
 void end_worker_without_memory(const std::exception_ptr& error) noexcept;
 
-/// The process that a task began in. A fork of it that comes out of the task would go on as a second worker, with the
-/// claims and the ring of the first.
-class TaskProcess {
- public:
-  void end_if_forked() const noexcept {
-    if (os::forks() != forks_) [[unlikely]]
-      end_fork();
-  }
-
- private:
-  [[noreturn]] static void end_fork() noexcept;
-  const std::uint32_t forks_ = os::forks();
-};
+/// 1 in a worker, 0 in every fork of it, however that was made.
+extern const std::uint32_t* worker_mark;
+/// Makes the mark: this process is a worker from now on.
+void mark_worker() noexcept;
+[[noreturn]] void end_fork() noexcept;
+/// After a task: a fork that comes out of it would go on as a second worker, with the claims and the ring of the first.
+inline void end_if_forked() noexcept {
+  if (*worker_mark == 0) [[unlikely]]
+    end_fork();
+}
 
 /// An exception as it travels: type, message, where it was thrown, call stack.
 class EncodedError {

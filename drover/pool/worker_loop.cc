@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "drover/base/duration.h"
-#include "drover/os/fork_count.h"
 #include "drover/os/signals.h"
 #include "drover/os/throw_trace.h"
 #include "drover/pool/bound_call.h"
@@ -37,7 +36,7 @@ WorkerLoop::WorkerLoop(worker::ChildContext context)
       incarnation_(context.order.incarnation),
       self_(header_.workers.at(slot_)) {
   os::leave_termination_to_parent();
-  os::watch_forks();
+  mark_worker();
   set_worker_slot(slot_);
   shm::RecentBlocks::of_this_process().start();
 }
@@ -65,9 +64,8 @@ void WorkerLoop::initialize() {
   segment_.file().read_at(header_.initializer_offset, arguments);
   BoundArguments call{arguments};
   set_running_function(header_.initializer - 1);
-  const TaskProcess process;
   wire::program_functions().thunk(header_.initializer - 1)(&call);
-  process.end_if_forked();
+  end_if_forked();
 }
 
 /// Works for one job for a while, so that jobs are served in turn and the way here is paid for once. False: nothing to
@@ -216,7 +214,7 @@ void WorkerLoop::run_task(SubmitEntry& entry) {
   set_running_function(entry.function);
   const bool timed = entry.timed != 0;
   if (timed) start_task_clock(self_, entry.timeout_ns);
-  SubmitCall call(segment_, entry);
+  SubmitCall call(segment_, entry, state::claimed_by(incarnation_));
   self_.running.store(1, std::memory_order_relaxed);
   wire::program_functions().thunk(entry.function)(&call);
   if (timed) stop_task_clock(self_);
@@ -224,10 +222,10 @@ void WorkerLoop::run_task(SubmitEntry& entry) {
   self_.running.store(0, std::memory_order_release);
   os::fault_point();
   std::uint32_t seen = entry.word.load(std::memory_order_relaxed);
+  call.check_claim(seen);
   if ((seen & state::kDetached) != 0) call.discard();
   do {
-    if ((seen & ~state::kFlags) != state::claimed_by(incarnation_))
-      end_worker("the state of its task was written over");
+    call.check_claim(seen);
   } while (
       !entry.word.compare_exchange_weak(seen, state::kDone | (seen & state::kDetached), std::memory_order_acq_rel));
   os::fault_point();

@@ -34,6 +34,7 @@ os::ChildProcess start_process(Service& service, const ChildSpec& spec, int out,
   std::string why;
   if (!os::runs_this_program(why)) throw Error("cannot start workers: " + why);
   const os::Fd null = os::open_null();
+  spec.file->require_open();  // or the child would say that its parent speaks another protocol
   return os::ChildProcess::spawn({
       .program = kProgram,
       .arguments = {spec.name},
