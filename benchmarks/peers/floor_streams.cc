@@ -101,9 +101,9 @@ double run_ring(std::uint64_t count) {
 /// instruction on its own word, each result published at once. Nothing is counted, checked, or made for more than one
 /// worker.
 struct Exchange {
-  static constexpr std::uint64_t kWindow = 512;
+  static constexpr std::uint64_t kWindow = 4096;
   enum : std::uint32_t { kFree, kArmed, kClaimed };
-  struct Task {
+  struct alignas(64) Task {  // or claims would take the line away from who arms the next one
     std::atomic<std::uint32_t> word = kFree;
     std::uint64_t index = 0;
   };

@@ -76,7 +76,7 @@ struct ProcessDetail {
   /// On a TCP port of a service: none that the kernel or a library of training has chosen, and none that salloc hands
   /// on.
   std::optional<bool> listens;
-  bool at_terminal = false;  ///< its standard input is one
+  bool reads_terminal = false;  ///< its first thread waits for what a person types at its standard input
 };
 
 /// Who has device files of GPUs open; without any number: a control file only (nvidiactl, nvidia-uvm, kfd).

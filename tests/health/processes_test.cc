@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <iterator>
@@ -157,8 +158,21 @@ TEST(Processes, WhatTheKernelChoseIsNoPortOfAServiceAndATerminalIsOne) {
   const HostSample sample = look();
   EXPECT_EQ(sample.details.at(70).listens, true);
   EXPECT_EQ(sample.details.at(71).listens, false);
-  EXPECT_TRUE(sample.details.at(70).at_terminal);
-  EXPECT_FALSE(sample.details.at(71).at_terminal);
+  EXPECT_TRUE(sample.details.at(70).reads_terminal);
+  EXPECT_FALSE(sample.details.at(71).reads_terminal);
+  const auto reads = [&](const std::string& call) {
+    machine.write("/proc/70/syscall", call + " 0x7ffd1 0x400 0x0 0x0 0x0 0x7ffd0 0x7f1\n");
+    return look().details.at(70).reads_terminal;
+  };
+  EXPECT_TRUE(reads(std::to_string(SYS_pselect6) + " 0x1")) << "readline";
+  EXPECT_FALSE(reads(std::to_string(SYS_pselect6) + " 0x0")) << "sleeps";
+  EXPECT_FALSE(reads(std::to_string(SYS_pselect6) + " 0x8")) << "waits for more than the terminal";
+  EXPECT_FALSE(reads(std::to_string(SYS_recvfrom) + " 0x7")) << "a network, in a program that a terminal started";
+  EXPECT_FALSE(reads("running"));
+  EXPECT_TRUE(reads("0 0x0") == (SYS_read == 0)) << "a read";
+  ASSERT_EQ(::unlink((machine.root() + "/proc/70/fd/0").c_str()), 0);
+  machine.link("/proc/70/fd/0", "/dev/pts/3 (deleted)");
+  EXPECT_FALSE(reads("0 0x0")) << "the terminal was closed";
   machine.write("/proc/sys/net/ipv4/ip_local_port_range", "45000\t60999\n");
   EXPECT_EQ(look().details.at(71).listens, true) << "the kernel gives others here";
 }

@@ -24,6 +24,42 @@ TEST(Advice, EndsNoContainerOrJobInWhichAnotherOneComputes) {
   }
 }
 
+TEST(Advice, OfANoteEndsNothing) {
+  constexpr const char* kJob = R"(
+window 1200
+gpu 0 power=300
+gpu 1 power=95 nvlink=0
+proc 51 name=slurmstepd uid=0 cmd="slurmstepd: [77.0]"
+proc 4000 ppid=51 cmd="python train.py" state=R cpu=1 io=1e7 env="RANK=0 WORLD_SIZE=2 SLURM_PROCID=0 SLURM_JOB_ID=77 SLURM_STEP_ID=0"
+proc 4001 ppid=51 cmd="python train.py" state=R cpu=1 io=0 env="RANK=1 WORLD_SIZE=2 SLURM_PROCID=1 SLURM_JOB_ID=77 SLURM_STEP_ID=0"
+on 0 4000 vram=30 sm=80 mem=40
+on 1 4001 vram=30 sm=100 mem=0
+)";
+  const Finding note = first(play_text(kJob), Rule::kR6);
+  EXPECT_EQ(note.severity, Severity::kInfo);
+  EXPECT_TRUE(says(note.action, "look at that one first")) << joined(note.action);
+  EXPECT_FALSE(says(note.action, "scancel")) << joined(note.action);
+}
+
+TEST(Advice, EndsNoJobOfWhichARankWaitsForOtherNodes) {
+  constexpr const char* kJob = R"(
+window 9000
+gpu 0 power=62
+gpu 1 power=95 nvlink=0
+proc 51 name=slurmstepd uid=0 cmd="slurmstepd: [77.batch]"
+proc 4000 ppid=51 cmd="python old.py" wchan=futex_wait_queue env="SLURM_JOB_ID=77"
+proc 4003 ppid=51 cmd="python train.py" state=R cpu=1 io=0 env="RANK=3 WORLD_SIZE=WORLD SLURM_JOB_ID=77"
+on 0 4000 vram=30
+on 1 4003 vram=30 sm=100 mem=0
+)";
+  const auto of_world = [&](const char* world) {
+    std::string text = kJob;
+    text.replace(text.find("WORLD", text.find("WORLD_SIZE=") + 11), 5, world);
+    return first(play_text(text), Rule::kR8);
+  };
+  EXPECT_FALSE(says(of_world("16").action, "scancel")) << "15 ranks are elsewhere, and may still work";
+}
+
 constexpr const char* kInContainer = R"(
 window 9000
 gpu 0 power=62

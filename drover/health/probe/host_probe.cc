@@ -321,7 +321,9 @@ bool may_miss_gpus(const std::string& root, const std::vector<std::string>& envi
     return os::read_small_file(root + path, 64U << 10U).value_or(std::string());
   };
   const std::string cgroup = text_of("/proc/self/cgroup");
-  for (const char* const part : {"slurm", "docker", "kubepods", "libpod", "containerd", "crio", "lxc", "pbs", "lsf"}) {
+  // Of schedulers a job's cgroup, not that of their own service.
+  for (const char* const part : {"/job_", "slurmstepd.scope", "/pbs_jobs", "/lsf/", "docker", "kubepods", "libpod",
+                                 "containerd", "crio", "lxc"}) {
     if (cgroup.find(part) != cgroup.npos) return true;
   }
   const os::HostFolder top(root + "/");

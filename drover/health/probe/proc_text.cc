@@ -237,9 +237,10 @@ int parse_first_free_port(std::string_view text) {
 
 bool is_port_of_service(int port, int first_free) {
   constexpr int kGrpc = 50'051;
-  // ncclras; PyTorch's default, and that of its tutorial.
-  static constexpr std::array<int, 3> kOfTraining = {28'028, 29'500, 12'355};
+  // ncclras; the port of PyTorch's tutorial, and of its examples; TensorBoard beside a training.
+  static constexpr std::array<int, 4> kOfTraining = {28'028, 12'355, 23'456, 6'006};
   if (std::find(kOfTraining.begin(), kOfTraining.end(), port) != kOfTraining.end()) return false;
+  if (port >= 29'500 && port < 29'600) return false;  // PyTorch's default, and the next ones of further jobs
   return port < first_free || port == kGrpc;
 }
 

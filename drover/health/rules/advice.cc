@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "drover/health/rules/job_view.h"
 #include "drover/health/rules/rules.h"
 
 namespace drover::inline v1::health {
@@ -186,12 +187,14 @@ double enough_rest(const Scene& scene, const Subject& subject, Kind accused) {
   return subject.kind == Kind::kServer ? std::numeric_limits<double>::max() : scene.limits[Limit::kR8Interactive];
 }
 
-/// Whether it has done nothing for long, on its GPUs and on the CPU, or only spun.
-bool rests(const Scene& scene, const Subject& subject, Kind accused) {
+/// Whether it has done nothing for long, on its GPUs and on the CPU, or only spun, with no rank that it may wait for.
+bool rests(const Scene& scene, const std::vector<Subject>& all, const Subject& subject, Kind accused) {
   const double enough = enough_rest(scene, subject, accused);
   const auto lasts = [&](const Streak& streak) { return streak.holds() && streak.length() >= enough; };
   const auto spins = [&](const Subject::On& on) { return lasts(on.hold->spinning); };
-  if (subject.kind == Kind::kPlain && std::any_of(subject.gpus.begin(), subject.gpus.end(), spins)) return true;
+  const JobView view(scene, subject, all);
+  if (subject.kind == Kind::kPlain && std::all_of(subject.gpus.begin(), subject.gpus.end(), spins))
+    return ranks_elsewhere(view) == 0 && peer_at_work(view, enough).empty();
   const bool on_gpus = std::all_of(subject.gpus.begin(), subject.gpus.end(),
                                    [&](const Subject::On& on) { return lasts(on.hold->idle); });
   return on_gpus && subject.track != nullptr && lasts(subject.track->calm);
@@ -204,7 +207,7 @@ const Subject* at_work_beside(const Scene& scene, const std::vector<Subject>& al
     if (other.pid == subject.pid || other.brief == nullptr || other.brief->state == 'Z') return false;
     if (other.job.scheduler != subject.job.scheduler || other.job.id != subject.job.id) return false;
     const bool same_job = subject.job.ranked() && other.job.ranked() && other.job.group == subject.job.group;
-    return !same_job && !rests(scene, other, subject.kind);
+    return !same_job && !rests(scene, all, other, subject.kind);
   });
   return found == all.end() ? nullptr : &*found;
 }

@@ -29,10 +29,10 @@ void name_silence(const JobView& view, Finding& finding) {
 void advise(const JobView& view, Finding& finding) {
   const Subject& subject = view.subject;
   const bool explained = !finding.action.empty();
-  if (sign_of_slurm(view).empty()) {
-    advise_asking(view.scene, view.all, subject, finding);
+  if (explained || !sign_of_slurm(view).empty()) {
+    advise_asking(finding, Job());  // nothing is to be ended, or Slurm has nothing left that it could cancel
   } else {
-    advise_asking(finding, Job());  // Slurm has nothing left that it could cancel
+    advise_asking(view.scene, view.all, subject, finding);
   }
   if (explained) return;
   const bool python = is_python(*subject.brief, subject.detail);
@@ -253,7 +253,8 @@ bool holds_much(const JobView& view) {
   });
 }
 
-/// Whether a scheduler stopped it, and all that lies between: of what a person stopped, a shell is the parent.
+/// Whether a scheduler stopped it, with all that lies between and all else of the same step or job: of what a person
+/// stopped, a shell is the parent, or another process goes on.
 bool is_suspended(const JobView& view) {
   static constexpr auto kNames =
       std::to_array<std::string_view>({"slurmstepd", "res", "sbatchd", "pbs_mom", "sge_shepherd", "condor_starter"});
@@ -262,7 +263,10 @@ bool is_suspended(const JobView& view) {
   constexpr int kMostAncestors = 16;
   for (int steps = 0; at != nullptr && at->state == 'T' && steps < kMostAncestors; ++steps) {
     at = find_process(host, at->parent);
-    if (at != nullptr && std::find(kNames.begin(), kNames.end(), at->name) != kNames.end()) return true;
+    if (at == nullptr || std::find(kNames.begin(), kNames.end(), at->name) == kNames.end()) continue;
+    return std::all_of(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& process) {
+      return process.state == 'T' || process.state == 'Z' || !descends_from(host, process, at->pid);
+    });
   }
   return false;
 }
@@ -274,6 +278,8 @@ std::string reason_to_idle(const JobView& view, double held) {
     return "a fault: its scheduler suspended it, it seems, and lets it go on (scontrol resume, bresume, qsig -s "
            "resume)";
   if (kind == Kind::kServer) return "a fault: a server waits for requests";  // that is its work
+  if (const std::string wait = own_wait_text(view.subject.detail); !wait.empty())
+    return "a fault of its own: it " + wait;
   const ProcessBrief& brief = *view.subject.brief;
   const bool actor = kind == Kind::kPlain && is_ray_worker(brief) && !view.subject.job.ranked();
   if (actor && !has_lost_its_server(view.scene.last.host, brief)) return "a fault: an actor of Ray waits for calls";
@@ -285,7 +291,9 @@ std::string reason_to_idle(const JobView& view, double held) {
 double idle_below(const JobView& view) {
   double idle = std::numeric_limits<double>::max();
   for (const Subject& other : view.all) {
-    if (other.brief == nullptr || !descends_from(view.scene.last.host, *other.brief, view.subject.pid)) continue;
+    if (other.brief == nullptr || other.kind == Kind::kSystem ||
+        !descends_from(view.scene.last.host, *other.brief, view.subject.pid))
+      continue;
     const JobView below(view.scene, other, view.all);
     idle = std::min(idle, below.holds_idle ? below.idle : 0);
   }
@@ -306,8 +314,9 @@ void judge_idle(const JobView& view, std::vector<Finding>& findings) {
   const Scene& scene = view.scene;
   const Thresholds& limits = scene.limits;
   const Kind kind = view.subject.kind;
+  if (!view.holds_idle || !holds_much(view) || track == nullptr || !track->calm.holds()) return;
   const double below = idle_below(view);
-  if (!view.holds_idle || !holds_much(view) || track == nullptr || !track->calm.holds() || below <= 0) return;
+  if (below <= 0) return;
   Finding finding = about(scene, Rule::kR8, view.subject, "IDLE, HOLDS MEMORY");
   const double held = std::min({view.idle, track->calm.length(), below});
   finding.because.push_back("nothing ran on its GPU for " + duration_text(held) + ", and it never used more than " +

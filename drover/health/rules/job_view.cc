@@ -38,11 +38,6 @@ bool shows_work(const Subject::On& on, const Thresholds& limits) {
          over(Metric::kTensor, kR6Memory) || (watts > 0 && on.track->power_w >= watts);
 }
 
-/// It used just one core and moved no data, or that cannot be told.
-bool may_poll(const ProcessTrack& track) {
-  return track.polls.holds() || (!track.io_known && std::abs(track.cpu_share - 1) <= kNearlyOne);
-}
-
 /// What a rank does that keeps others waiting, without its GPU; empty: nothing.
 std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, double held) {
   if (kind == Kind::kStopped) return "is stopped";
@@ -60,23 +55,13 @@ std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, 
   return {};
 }
 
-/// What it waits for by itself, whatever its job does; empty: nothing of the kind.
-std::string own_wait_text(const ProcessDetail* detail) {
-  if (detail == nullptr) return {};
-  const std::string_view place = detail->first.waits_in;
-  if (detail->first.state == 'D' && waits_in_storage(place)) return "waits for storage (" + std::string(place) + ")";
-  // What comes over a network is waited for in the same place as what is typed.
-  const bool reads = place == "n_tty_read" || place == "wait_woken" || place == "do_select";
-  if (detail->at_terminal && detail->first.state == 'S' && reads) return "waits for a person at its terminal, it seems";
-  return {};
-}
-
 /// The same of one on a GPU.
 std::string work_text(const JobView& peer, double held) {
   const Subject& subject = peer.subject;
   if (subject.brief == nullptr || !lives(*subject.brief)) return {};
   const bool held_by_person = subject.kind == Kind::kStopped || subject.kind == Kind::kDebugged;
-  if (!held_by_person && peer.holds_spinning) return {};
+  const bool stands = subject.brief->state == 'T' || subject.brief->state == 't';
+  if (!stands && peer.holds_spinning) return {};  // also below a debugger, of which all ranks may be
   bool in_use = false;
   for (const Subject::On& on : subject.gpus) {
     if (held_by_person || !on.hold->was_busy || on.hold->idle.holds() || !on.track->cannot_judge.empty()) continue;
@@ -137,6 +122,18 @@ std::string first_at_work(const JobView& view) {
 }
 
 }  // namespace
+
+bool may_poll(const ProcessTrack& track) {
+  return track.polls.holds() || (!track.io_known && std::abs(track.cpu_share - 1) <= kNearlyOne);
+}
+
+std::string own_wait_text(const ProcessDetail* detail) {
+  if (detail == nullptr) return {};
+  const std::string_view place = detail->first.waits_in;
+  if (detail->first.state == 'D' && waits_in_storage(place)) return "waits for storage (" + std::string(place) + ")";
+  if (detail->first.state == 'S' && detail->reads_terminal) return "waits for a person at its terminal";
+  return {};
+}
 
 bool descends_from(const HostSample& host, const ProcessBrief& process, int ancestor) {
   const ProcessBrief* at = &process;

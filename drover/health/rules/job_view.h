@@ -45,6 +45,13 @@ int launcher_of(const JobView& view);
 /// The pids of the job on GPUs of this node, ascending; never another user's.
 std::vector<int> members(const JobView& view);
 
+/// "waits for storage (FUNCTION)", "waits for a person at its terminal": what it waits for by itself, whatever its job
+/// does; empty: nothing of the kind.
+std::string own_wait_text(const ProcessDetail* detail);
+
+/// It used just one core and moved no data, or that cannot be told.
+bool may_poll(const ProcessTrack& track);
+
 /// "rank 3 (pid 4003) computes on its GPU": a rank here that the others may be waiting for with good reason, as one
 /// that computes, reads or writes, waits for storage or for requests, or is held by a person, as at a terminal; empty
 /// when there is none. Any CPU use and a little traffic are taken for work until r6.high, and after that what is more

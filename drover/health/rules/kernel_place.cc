@@ -86,7 +86,7 @@ bool is_frozen(char state, std::string_view function) {
 }
 
 bool rests_on_purpose(char state, std::string_view function) {
-  // A key of a terminal is waited for in wait_woken since Linux 4. What comes over a network is waited for elsewhere.
+  // A key of a terminal is waited for in wait_woken since Linux 4, and so is what comes over a network.
   static constexpr auto kStarts = std::to_array<std::string_view>({"n_tty_read", "tty_read", "wait_woken"});
   return is_frozen(state, function) || sleeps(function) || starts_with_any(without_underscores(function), kStarts);
 }

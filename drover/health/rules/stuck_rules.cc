@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include "drover/health/rules/job_view.h"
 #include "drover/health/rules/kernel_place.h"
 #include "drover/health/rules/rules.h"
 
@@ -121,7 +122,9 @@ void judge_kernel(const Scene& scene, const std::vector<Subject>& all, const Sub
   const bool by_kill = killed && (!stuck || track->killed.length() >= scene.limits[kR2Kill]);
   const double enough = scene.limits[by_kill ? kR2Kill : kR2State];
   const double held = by_kill ? track->killed.length() : track->stuck.length();
-  const bool matters = on_gpu && !track->in_storage && !track->for_memory && !waits_for_itself(scene, *track);
+  // What others have to give comes in minutes, or somebody has to look.
+  const bool patient = (track->in_storage || track->for_memory) && track->stuck.length() < scene.limits[kR8Warn];
+  const bool matters = on_gpu && !patient && !waits_for_itself(scene, *track);
   const Severity severity = track->in_driver ? Severity::kCritical : matters ? Severity::kWarning : Severity::kInfo;
   const bool two_signs = track->in_driver || (stuck && by_kill);
   // A signal that is pending stays so, and two looks prove it; a thread may be caught in a short wait by chance.
@@ -207,7 +210,8 @@ void advise_parent(const Scene& scene, const Subject& zombie, Finding& finding) 
   }
 }
 
-/// Whether threads of it, whose first one has ended, do more than wait or spin.
+/// Whether threads of it, whose first one has ended, do more than wait, poll or spin. A little CPU use counts for some
+/// minutes only.
 bool works_on(const Scene& scene, const Subject& subject) {
   if (!lives_on(*subject.brief)) return false;
   bool computes = false;
@@ -216,7 +220,10 @@ bool works_on(const Scene& scene, const Subject& subject) {
     computes = computes || (on.hold->was_busy && !on.hold->idle.holds());
   }
   const ProcessTrack* const track = subject.track;
-  return computes || (track != nullptr && track->measured && track->cpu_share > scene.limits[kR8Cpu]);
+  if (computes || track == nullptr || !track->measured) return computes;
+  constexpr double kMuch = 0.5;  // of a core
+  const bool in_time = track->defunct.length() < scene.limits[kR6High];
+  return track->cpu_share > (in_time ? scene.limits[kR8Cpu] : kMuch) && (in_time || !may_poll(*track));
 }
 
 /// While threads of it live, nobody can collect it; a signal to it reaches them.

@@ -167,7 +167,7 @@ ProcessDetail detail_of(const Thing& process) {
   }
   const int port = static_cast<int>(process.number("listen"));
   detail.listens = port != 0 && is_port_of_service(port, parse_first_free_port(""));
-  detail.at_terminal = process.number("tty") != 0;
+  detail.reads_terminal = process.number("tty") != 0;
   return detail;
 }
 

@@ -215,6 +215,69 @@ window 0
 expect none
 gpu 0 power=60 ecc=3
 )"},
+    {"idle-slurm-rank-stopped", R"(
+title A person has stopped one rank that srun started, and the other one spins
+window 9000
+expect R8 warning 4000
+gpu 0 power=62
+gpu 1 power=95 nvlink=0
+proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
+proc 51 name=slurmstepd uid=0 cmd="slurmstepd: [77.0]"
+proc 4000 ppid=51 cmd="python train.py" state=T wchan=do_signal_stop io=0 env="RANK=0 WORLD_SIZE=2 SLURM_PROCID=0 SLURM_JOB_ID=77 SLURM_STEP_ID=0"
+proc 4001 ppid=51 cmd="python train.py" state=R cpu=1 io=0 env="RANK=1 WORLD_SIZE=2 SLURM_PROCID=1 SLURM_JOB_ID=77 SLURM_STEP_ID=0"
+on 0 4000 vram=30
+on 1 4001 vram=30 sm=100 mem=0
+)"},
+    {"defunct-thread-polls", R"(
+title The one thread left of a zombie polls for two hours
+window 7200
+expect R3 warning 4000
+gpu 0 power=62
+proc 100 name=bash
+proc 4000 ppid=100 state=Z threads=2 cpu=1 io=0 tasks=4000:Z,4001:R
+on 0 4000 vram=30
+)"},
+    {"spinning-below-debugger", R"(
+title Both ranks that an editor's debugger started have spun for two days
+window 172800
+expect R6 warning 4000
+expect R6 warning 4001
+gpu 0 power=95 nvlink=0
+gpu 1 power=95 nvlink=0
+proc 80 name=node cmd="/home/u/.vscode-server/bin/x/node /home/u/.vscode-server/bin/x/out/server-main.js"
+proc 82 ppid=80 cmd="/usr/bin/python /home/u/ext/debugpy/adapter" listen=41235
+proc 83 ppid=82 cmd="/usr/bin/python /home/u/ext/debugpy/launcher 41235 -- -m torch.distributed.run train.py"
+proc 100 ppid=83 cmd="python -m torch.distributed.run train.py"
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1 io=0 env="RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python train.py" state=R cpu=1 io=0 env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+on 0 4000 vram=30 sm=100 mem=0
+on 1 4001 vram=30 sm=100 mem=0
+)"},
+    {"stuck-storage-for-hours", R"(
+title One rank has waited for a dead file server for ten hours, and the other one for it
+window 36000
+expect R2 warning 4000
+gpu 0 power=62
+gpu 1 power=62
+proc 90 name=bash
+proc 100 ppid=90 name=torchrun cmd="python /usr/bin/torchrun --nproc-per-node 2 train.py" tty=1
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=nfs_wait_bit_killable io=0 env="RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python train.py" state=S wchan=futex_wait_queue io=0 env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+on 0 4000 vram=30
+on 1 4001 vram=30
+)"},
+    {"idle-monitor-below", R"(
+title The only process below an idle one is a monitor
+window 90000
+expect R8 warning 4000
+gpu 0 power=62
+gpu 1 power=62
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python hoard.py" wchan=futex_wait_queue io=0
+proc 4001 ppid=4000 name=nvtop cmd=nvtop
+on 0 4000 vram=30
+on 1 4001 vram=0.1 sm=5 mem=1
+)"},
 };
 
 }  // namespace
