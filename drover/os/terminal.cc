@@ -2,9 +2,11 @@
 #include "drover/os/terminal.h"
 
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 
 #include "drover/os/file_system.h"
@@ -100,6 +102,17 @@ std::string sanitize(std::string_view text) {
     text.remove_prefix(length);
   }
   return out;
+}
+
+bool waits_for_standard_input(const std::string& syscall_text) noexcept {
+  long call = -1;
+  unsigned long first = 0;  // a descriptor, or one more than the highest
+  if (std::sscanf(syscall_text.c_str(), "%ld %lx", &call, &first) != 2) return false;
+  if (call == SYS_read) return first == 0;
+#ifdef SYS_select
+  if (call == SYS_select) return first == 1;
+#endif
+  return call == SYS_pselect6 && first == 1;
 }
 
 }  // namespace drover::inline v1::os

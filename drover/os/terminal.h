@@ -28,4 +28,9 @@ bool colour_allowed(bool terminal, const char* term, const char* no_color) noexc
 /// The backslash itself stays as it is: the result is for eyes, not for decoding. Pure.
 std::string sanitize(std::string_view text);
 
+/// Whether a thread waits for what comes on its standard input, by the text of its /proc/PID/syscall: in a read of it,
+/// or a select of it alone, as readline does. The kernel function that a thread waits in does not tell: a blocking
+/// receive from a network waits in the same one as a read of a terminal. False for programs of another word size.
+bool waits_for_standard_input(const std::string& syscall_text) noexcept;
+
 }  // namespace drover::inline v1::os

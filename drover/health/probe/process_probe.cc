@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drover/health/probe/process_probe.h"
 
-#include <sys/syscall.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include "drover/health/drm/fdinfo.h"
 #include "drover/health/probe/proc_text.h"
 #include "drover/os/file_system.h"
+#include "drover/os/terminal.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -59,19 +57,6 @@ std::optional<bool> listens(const os::HostFolder& folder, const std::optional<os
 bool is_terminal_device(const std::string& link) {
   if (link.ends_with(" (deleted)")) return false;  // it was closed: nobody types there any more
   return link.starts_with("/dev/pts/") || link.starts_with("/dev/tty") || link == "/dev/console";
-}
-
-/// Of /proc/PID/syscall: a read of standard input, or a select of it alone, as by readline. The kernel function that a
-/// thread waits in does not tell: a blocking receive from a network waits in the same one as a read of a terminal.
-bool awaits_input(const std::string& text) {
-  long call = -1;
-  unsigned long first = 0;
-  if (std::sscanf(text.c_str(), "%ld %lx", &call, &first) != 2) return false;
-  if (call == SYS_read) return first == 0;
-#ifdef SYS_select
-  if (call == SYS_select) return first == 1;
-#endif
-  return call == SYS_pselect6 && first == 1;
 }
 
 /// The salloc that a process belongs to; 0: none.
@@ -269,7 +254,8 @@ bool ProcessProbe::read_programs(const std::vector<Described>& all, std::chrono:
     detail->environment = known->program.environment;
     detail->environment_known = known->program.environment_known;
     detail->listens = known->listens;
-    detail->reads_terminal = known->at_terminal && awaits_input(folder->text("syscall", 256).value_or(std::string()));
+    detail->reads_terminal =
+        known->at_terminal && os::waits_for_standard_input(folder->text("syscall", 256).value_or(std::string()));
     detail->memory_locked = known->request.pending();
     hangs = hangs || (read && detail->memory_locked);
   }
