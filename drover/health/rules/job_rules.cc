@@ -278,8 +278,9 @@ std::string reason_to_idle(const JobView& view, double held) {
     return "a fault: its scheduler suspended it, it seems, and lets it go on (scontrol resume, bresume, qsig -s "
            "resume)";
   if (kind == Kind::kServer) return "a fault: a server waits for requests";  // that is its work
-  if (const std::string wait = own_wait_text(view.subject.detail); !wait.empty())
-    return "a fault of its own: it " + wait;
+  const ProcessTrack& track = *view.subject.track;
+  if (track.stuck.holds() && (track.in_storage || track.for_memory))
+    return "a fault of its own: it waits for storage or memory, of which R2 tells";
   const ProcessBrief& brief = *view.subject.brief;
   const bool actor = kind == Kind::kPlain && is_ray_worker(brief) && !view.subject.job.ranked();
   if (actor && !has_lost_its_server(view.scene.last.host, brief)) return "a fault: an actor of Ray waits for calls";

@@ -55,7 +55,16 @@ std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, 
   return {};
 }
 
-/// The same of one on a GPU.
+/// What it waits for by itself, whatever its job does; empty: nothing of the kind.
+std::string own_wait_text(const ProcessDetail* detail) {
+  if (detail == nullptr) return {};
+  const std::string_view place = detail->first.waits_in;
+  if (detail->first.state == 'D' && waits_in_storage(place)) return "waits for storage (" + std::string(place) + ")";
+  if (detail->first.state == 'S' && detail->reads_terminal) return "waits for a person at its terminal";
+  return {};
+}
+
+/// What one on a GPU does that keeps others waiting; empty: nothing.
 std::string work_text(const JobView& peer, double held) {
   const Subject& subject = peer.subject;
   if (subject.brief == nullptr || !lives(*subject.brief)) return {};
@@ -125,14 +134,6 @@ std::string first_at_work(const JobView& view) {
 
 bool may_poll(const ProcessTrack& track) {
   return track.polls.holds() || (!track.io_known && std::abs(track.cpu_share - 1) <= kNearlyOne);
-}
-
-std::string own_wait_text(const ProcessDetail* detail) {
-  if (detail == nullptr) return {};
-  const std::string_view place = detail->first.waits_in;
-  if (detail->first.state == 'D' && waits_in_storage(place)) return "waits for storage (" + std::string(place) + ")";
-  if (detail->first.state == 'S' && detail->reads_terminal) return "waits for a person at its terminal";
-  return {};
 }
 
 bool descends_from(const HostSample& host, const ProcessBrief& process, int ancestor) {

@@ -45,10 +45,6 @@ int launcher_of(const JobView& view);
 /// The pids of the job on GPUs of this node, ascending; never another user's.
 std::vector<int> members(const JobView& view);
 
-/// "waits for storage (FUNCTION)", "waits for a person at its terminal": what it waits for by itself, whatever its job
-/// does; empty: nothing of the kind.
-std::string own_wait_text(const ProcessDetail* detail);
-
 /// It used just one core and moved no data, or that cannot be told.
 bool may_poll(const ProcessTrack& track);
 

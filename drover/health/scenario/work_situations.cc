@@ -266,6 +266,15 @@ proc 4001 ppid=100 cmd="python train.py" state=S wchan=futex_wait_queue io=0 env
 on 0 4000 vram=30
 on 1 4001 vram=30
 )"},
+    {"idle-prompt-forgotten", R"(
+title A script has waited for three hours for what a person should type, and holds its memory
+window 10800
+expect R8 warning 4000
+gpu 0 power=62
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" wchan=wait_woken tty=1
+on 0 4000 vram=40
+)"},
     {"idle-monitor-below", R"(
 title The only process below an idle one is a monitor
 window 90000
