@@ -18,7 +18,7 @@ using Kind = shm::RecordHeader::Kind;
 
 constexpr auto kFastFlow = 2ms;  // between sleeps; below, many results are worth one wake-up
 constexpr std::uint64_t kFastItems = 8;
-constexpr int kGatherPauses = 20;                   // about a microsecond
+constexpr int kGatherPauses = 200;                  // about ten microseconds
 constexpr std::uint64_t kSpilledBytes = 256 << 20;  // of large results under way
 constexpr auto kSecondLook = 1ms;
 constexpr auto kStoppedWorkerPatience = 50ms;
