@@ -224,10 +224,9 @@ void WorkerLoop::run_task(SubmitEntry& entry) {
   std::uint32_t seen = entry.word.load(std::memory_order_relaxed);
   call.check_claim(seen);
   if ((seen & state::kDetached) != 0) call.discard();
-  do {
+  while (!entry.word.compare_exchange_weak(seen, state::kDone | (seen & state::kDetached), std::memory_order_acq_rel)) {
     call.check_claim(seen);
-  } while (
-      !entry.word.compare_exchange_weak(seen, state::kDone | (seen & state::kDetached), std::memory_order_acq_rel));
+  }
   os::fault_point();
   if ((seen & state::kWaited) != 0) os::futex_wake(entry.word);
 }
