@@ -58,11 +58,6 @@ void ChunkCall::spill(std::span<const std::byte> bytes, bool failed) {
   publish();
 }
 
-void ChunkCall::begin_counting(std::size_t job) noexcept {
-  worker_.progress.store(0, std::memory_order_relaxed);
-  worker_.progress_at.store(1 + (std::uint64_t{job} << 32) + position_, std::memory_order_release);
-}
-
 void ChunkCall::publish_count() noexcept {
   if (counted_ == item_) return;
   std::byte* const place = ring_.try_reserve(sizeof(shm::RecordHeader) + 8);
@@ -77,11 +72,6 @@ void ChunkCall::publish_count() noexcept {
   os::fault_point();
   counted_ = item_;
   ring_doorbell();
-}
-
-void ChunkCall::end_counting() noexcept {
-  publish_count();
-  worker_.progress_at.store(0, std::memory_order_release);
 }
 
 void ChunkCall::put_error(const std::exception_ptr& error) {

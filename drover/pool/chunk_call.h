@@ -78,7 +78,10 @@ class ChunkCall {
 
   /// For results without a value (kNoValue) the worker's own line counts what is finished, and the ring hears of many
   /// at once.
-  void begin_counting(std::size_t job) noexcept;
+  void begin_counting(std::size_t job) noexcept {
+    worker_.progress.store(0, std::memory_order_relaxed);
+    worker_.progress_at.store(1 + (std::uint64_t{job} << 32) + position_, std::memory_order_release);
+  }
   void count_item() noexcept {
     end_item();
     os::fault_point();
@@ -88,7 +91,10 @@ class ChunkCall {
       publish_count();  // the caller waits for any result; more than one can wait for the end
   }
   void publish_count() noexcept;
-  void end_counting() noexcept;
+  void end_counting() noexcept {
+    publish_count();
+    worker_.progress_at.store(0, std::memory_order_release);
+  }
 
   /// Items whose result is out; fewer than count when nobody wanted the rest.
   std::uint32_t finished() const noexcept { return item_; }

@@ -155,12 +155,15 @@ shm::Board PoolCore::lane(std::size_t job, bool indexed, std::size_t number) {
   return {entries, stride_of(indexed), capacity, &place.tail};
 }
 
-shm::RingConsumer PoolCore::ring(std::size_t job, std::size_t worker, std::size_t value_size) {
+shm::RingConsumer PoolCore::ring(std::size_t job, std::size_t worker, std::uint32_t value_size) {
   constexpr std::size_t kStride = sizeof(shm::RingHeader) + kRingCapacity;
   const std::scoped_lock lock(mutex_);
   std::byte* const rings = segment_.map(memory_[job].rings, os::round_to_page(kStride * crew_.size()));
   std::byte* const mine = rings + kStride * worker;
-  return {reinterpret_cast<shm::RingHeader*>(mine), mine + sizeof(shm::RingHeader), kRingCapacity, value_size};
+  auto* const header = reinterpret_cast<shm::RingHeader*>(mine);
+  using Kind = shm::RecordHeader::Kind;
+  if (value_size == kNoValue) return {header, mine + sizeof *header, kRingCapacity, 0, Kind::kRun};
+  return {header, mine + sizeof *header, kRingCapacity, value_size};
 }
 
 std::size_t PoolCore::open_job(const JobParameters& parameters) {

@@ -94,7 +94,7 @@ class PoolCore final : public Crew::Listener {
   /// The lanes of a slot's boards, and the rings of its workers.
   std::size_t lanes() const noexcept { return std::min(crew_.size(), JobSlot::kMaxLanes); }
   shm::Board lane(std::size_t job, bool indexed, std::size_t number);
-  shm::RingConsumer ring(std::size_t job, std::size_t worker, std::size_t value_size);
+  shm::RingConsumer ring(std::size_t job, std::size_t worker, std::uint32_t value_size);
   /// Takes over a map that nobody reads any more, until its running items have ended.
   void retire(std::unique_ptr<MapJob> map) noexcept;
 

@@ -266,9 +266,10 @@ void Crew::wake(std::size_t tasks) noexcept {
   }
 }
 
-void Crew::wake_if_all_sleep() noexcept {
+void Crew::wake_up_to(std::size_t awake, std::size_t tasks) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // as in wake: who is not yet parked will see the work
-  if (header_.parked.count(size_) == size_) wake(1);
+  const std::size_t now = size_ - std::min(size_, header_.parked.count(size_));
+  if (now < awake) wake(std::min(tasks, awake - now));
 }
 
 void Crew::rouse() noexcept {

@@ -78,8 +78,8 @@ class Crew {
   std::size_t size() const noexcept { return size_; }
   /// Tells up to `tasks` sleeping workers that something is armed. After the arming.
   void wake(std::size_t tasks) noexcept;
-  /// Sees to it that not all workers sleep, so that what was armed is found.
-  void wake_if_all_sleep() noexcept;
+  /// Wakes at most so many, until so many (not 0) are awake: somebody will find what was armed.
+  void wake_up_to(std::size_t awake, std::size_t tasks) noexcept;
   /// Whether the calling thread and all workers that are awake have a core each.
   bool may_spin() const noexcept { return size() - header_.parked.count(size()) + 1 <= header_.cores; }
 

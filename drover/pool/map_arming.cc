@@ -72,12 +72,16 @@ void MapJob::publish() noexcept {
   wake_for(std::exchange(unpublished_chunks_, 0), published_ - before);
 }
 
-/// Wakes workers for new chunks. For less work than a wake-up takes, one that is awake is enough; should it be busy
-/// elsewhere, wait() wakes others.
+/// Wakes workers for new chunks. For less work than a wake-up takes, one that is awake is enough. A caller who is kept
+/// busy by fast results needs its core: who is woken there takes turns with it. Should those awake be busy elsewhere,
+/// wait() wakes others.
 void MapJob::wake_for(std::size_t chunks, std::uint64_t items) noexcept {
   const std::uint64_t task = slot_.task_ns.load(std::memory_order_relaxed);  // times 16; 0: not known
-  few_awake_ = task != 0 && task / 16 <= PoolCore::kSpin.count() / std::max<std::uint64_t>(items, 1);
-  few_awake_ ? core_->crew().wake_if_all_sleep() : core_->crew().wake(chunks);
+  const bool little = task != 0 && task / 16 <= PoolCore::kSpin.count() / std::max<std::uint64_t>(items, 1);
+  few_awake_ = little || busy_caller_;
+  if (!few_awake_) return core_->crew().wake(chunks);
+  const std::size_t cores = core_->header().cores;
+  core_->crew().wake_up_to(little || cores < 3 ? 1 : cores - 1, chunks);
 }
 
 bool MapJob::arm_next(std::uint32_t largest_chunk) {
@@ -96,6 +100,7 @@ bool MapJob::arm_next(std::uint32_t largest_chunk) {
 void MapJob::widen_window() noexcept {
   const auto now = std::chrono::steady_clock::now();
   const bool soon = now - std::exchange(last_refill_, now) < kFastRefill;
+  busy_caller_ = flow_at_refill_.fast(now, delivered_);
   if (next_input_ != 0 && soon && in_flight_ <= window_ / 2) window_ = std::min(window_ * 2, largest_window_);
 }
 

@@ -63,7 +63,7 @@ bool MapJob::keep(const shm::Record& record) {
   if (chunk == nullptr) return closed_;  // after close a chunk may be given up while its last record is on the way
   const std::uint64_t index = chunk->first + chunk->done;
   if (!closed_) run ? store_run(index, record.run_length) : store(record, index);
-  run ? count_run(*chunk, record) : finish_item(*chunk, record.header.position);
+  finish_items(*chunk, record.header.position, run ? record.run_length : 1);
   return true;
 }
 

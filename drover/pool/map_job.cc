@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "drover/base/errors.h"
@@ -16,8 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = shm::RecordHeader::Kind;
 
-constexpr auto kFastFlow = 2ms;  // between sleeps; below, many results are worth one wake-up
-constexpr std::uint64_t kFastItems = 8;
 constexpr int kGatherPauses = 200;                  // about ten microseconds
 constexpr std::uint64_t kSpilledBytes = 256 << 20;  // of large results under way
 constexpr auto kSecondLook = 1ms;
@@ -64,7 +63,7 @@ MapJob::MapJob(std::shared_ptr<PoolCore> core, MapSpec spec, std::unique_ptr<Inp
   if (!spec_.job.indexed) input_spills_.resize(chunks_.size());
   lane_shift_ = std::countr_zero(lanes_[0].board.capacity());
   for (std::size_t i = 0; i < core_->crew().size(); ++i) {
-    rings_.push_back(core_->ring(job_.number(), i, spec_.job.value_size == kNoValue ? 0 : spec_.job.value_size));
+    rings_.push_back(core_->ring(job_.number(), i, spec_.job.value_size));
   }
   encoded_.keep_in(&encoded_kept_);
   const bool fixed = spec_.job.value_size != kNoValue;
@@ -162,7 +161,7 @@ bool MapJob::deliver_from_rings() {
 
 /// Takes results out of a ring: as many as can be read where they lie, else one.
 shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
-  take_values(ring);
+  take_common(ring);
   while (batch_size_ == 0) {
     shm::Record record;
     const auto next = ring.peek(record);
@@ -173,34 +172,36 @@ shm::RingConsumer::Next MapJob::take_batch(shm::RingConsumer& ring) {
     if (record.kind() == Kind::kRun) {
       const bool now = in_turn(index);
       if (!now) store_run(index, record.run_length);
-      count_run(*chunk, record);
+      finish_items(*chunk, record.header.position, record.run_length);
       ring.pop();
-      if (!now) continue;
-      take_run(index, record.run_length);
-      break;
+      if (now) take_run(index, record.run_length);
+      continue;
     }
     const bool in_place = record.kind() == Kind::kSized && in_turn(index);
     if (!in_place) store(record, index);
     ring.pop();
-    finish_item(*chunk, record.header.position);
+    finish_items(*chunk, record.header.position, 1);
     in_place ? add_to_batch(index, record.payload.data(), record.payload.size()) : static_cast<void>(deliver_stored());
   }
   return shm::RingConsumer::Next::kRecord;
 }
 
-/// The part of take_batch that runs for every single result of a small type.
-void MapJob::take_values(shm::RingConsumer& ring) noexcept {
+/// The part of take_batch that runs for every single result of a small type, or run of results without a value.
+void MapJob::take_common(shm::RingConsumer& ring) noexcept {
+  const bool runs = spec_.job.value_size == kNoValue;
   shm::RecordHeader header;
+  std::uint64_t items = 1;
   while (batch_size_ != batch_.size()) {
-    const std::byte* const value = ring.peek_value(header);
+    const std::byte* const value = ring.peek_common(header);
     if (value == nullptr) return;
-    Chunk* const chunk = chunk_that_fits(header, 1);
+    if (runs) std::memcpy(&items, value, sizeof items);
+    Chunk* const chunk = chunk_that_fits(header, items);
     if (chunk == nullptr) return;
     const std::uint64_t index = chunk->first + chunk->done;
     if (!in_turn(index)) return;
     ring.pop();
-    finish_item(*chunk, header.position);
-    add_to_batch(index, value, spec_.job.value_size);
+    finish_items(*chunk, header.position, items);
+    runs ? take_run(index, items) : add_to_batch(index, value, spec_.job.value_size);
   }
 }
 
@@ -212,11 +213,6 @@ void MapJob::take_run(std::uint64_t index, std::uint64_t length) noexcept {
   next_index_ += length - 1;
   const auto places = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(length - 1, stored_.size()));
   stored_.erase(stored_.begin(), stored_.begin() + places);
-}
-
-void MapJob::count_run(Chunk& chunk, const shm::Record& record) noexcept {
-  chunk.done += static_cast<std::uint32_t>(record.run_length);
-  if (chunk.done == chunk.count) free_position(record.header.position);
 }
 
 /// All or, if there is no memory, nothing: what told of them is then read again.
@@ -279,8 +275,9 @@ Chunk* MapJob::chunk_that_fits(const shm::RecordHeader& header, std::uint64_t it
   return items != 0 && items <= chunk.count - chunk.done && chunk.done == header.item ? &chunk : nullptr;
 }
 
-void MapJob::finish_item(Chunk& chunk, std::size_t position) noexcept {
-  if (++chunk.done == chunk.count) free_position(position);
+void MapJob::finish_items(Chunk& chunk, std::size_t position, std::uint64_t items) noexcept {
+  chunk.done += static_cast<std::uint32_t>(items);
+  if (chunk.done == chunk.count) free_position(position);
 }
 
 void MapJob::release_rings() noexcept {
@@ -290,14 +287,6 @@ void MapJob::release_rings() noexcept {
 bool MapJob::something_to_do() noexcept {
   const auto filled = [](const shm::RingConsumer& ring) { return !ring.empty(); };
   return std::any_of(rings_.begin(), rings_.end(), filled) || core_->deaths() != deaths_seen_;
-}
-
-/// Whether results have come faster than one a microsecond since the last time the caller ran out of them.
-bool MapJob::fast_flow() noexcept {
-  const auto now = std::chrono::steady_clock::now();
-  const auto elapsed = now - std::exchange(last_wait_, now);
-  const std::uint64_t items = delivered_ - std::exchange(delivered_at_wait_, delivered_);
-  return elapsed < kFastFlow && items >= kFastItems && elapsed < items * 1us;
 }
 
 /// What is worth waking a caller for in a fast flow: a quarter of what the window lets each worker's ring hold.
@@ -312,7 +301,7 @@ std::uint32_t MapJob::batch_bytes() const noexcept {
 
 void MapJob::wait() {
   release_rings();
-  const bool batch = fast_flow();
+  const bool batch = flow_at_wait_.fast(std::chrono::steady_clock::now(), delivered_);
   // A look at a ring takes its line away from the worker: in a fast flow let some results gather first.
   for (int i = 0; batch && i < kGatherPauses; ++i) os::pause();
   if (os::spin_until(core_->spin_budget(), [this] { return something_to_do(); })) return;

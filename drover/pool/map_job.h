@@ -71,9 +71,8 @@ class MapJob {
   void store_run(std::uint64_t index, std::uint64_t length);
   std::size_t make_places(std::uint64_t index, std::uint64_t count);
   void forget_given() noexcept;
-  void take_values(shm::RingConsumer& ring) noexcept;
+  void take_common(shm::RingConsumer& ring) noexcept;
   void take_run(std::uint64_t index, std::uint64_t length) noexcept;
-  void count_run(Chunk& chunk, const shm::Record& record) noexcept;
   void add_to_batch(std::uint64_t index, const std::byte* data, std::size_t size) noexcept;
   bool in_turn(std::uint64_t index) const noexcept { return !spec_.options.ordered || index == next_index_; }
   Chunk* chunk_that_fits(const shm::RecordHeader& header, std::uint64_t items) noexcept;
@@ -81,7 +80,7 @@ class MapJob {
     const bool run = record.kind() == shm::RecordHeader::Kind::kRun;
     return chunk_that_fits(record.header, run ? record.run_length : 1);
   }
-  void finish_item(Chunk& chunk, std::size_t position) noexcept;
+  void finish_items(Chunk& chunk, std::size_t position, std::uint64_t items) noexcept;
   void discard(const Spill& spill) noexcept;
   void release_rings() noexcept;
   Lane& lane_of(std::size_t position) noexcept { return lanes_[position >> lane_shift_]; }
@@ -92,7 +91,6 @@ class MapJob {
   bool anything_armed() noexcept;
   void wait();
   void sleep(std::uint32_t seen, bool batch);
-  bool fast_flow() noexcept;
   std::uint32_t batch_bytes() const noexcept;
 
   // map_deaths.cc: what dead and broken workers leave
@@ -168,12 +166,13 @@ class MapJob {
   wire::Kept encoded_kept_;
   bool has_encoded_ = false;
   bool closed_ = false;
-  bool few_awake_ = false;  ///< the last inputs were left to whoever was awake
+  bool busy_caller_ = false;  ///< results have come fast since the last refill
+  bool few_awake_ = false;    ///< the last inputs were left to whoever was awake
 
   std::chrono::steady_clock::time_point last_refill_;
-  std::chrono::steady_clock::time_point last_wait_;
   std::uint64_t delivered_ = 0;
-  std::uint64_t delivered_at_wait_ = 0;
+  Flow flow_at_refill_;
+  Flow flow_at_wait_;
 };
 
 /// Owns a map; when it is let go, what is still running of it is the pool's to wait for. In a fork of the pool's

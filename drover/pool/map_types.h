@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drover/pool/core.h"
@@ -52,6 +54,23 @@ struct MapItem {
   std::size_t size = 0;
   std::uint64_t more = 0;  ///< so many items without a value follow it, with the next indices; the consumer counts down
   bool failed = false;     ///< there are no bytes; MapJob::error() has the reason
+};
+
+/// How fast results reach the consumer.
+class Flow {
+ public:
+  /// Whether, since the last time this was asked and not long ago, they came faster than one a microsecond.
+  bool fast(std::chrono::steady_clock::time_point now, std::uint64_t delivered) noexcept {
+    const auto elapsed = now - std::exchange(asked_, now);
+    const std::uint64_t items = delivered - std::exchange(delivered_, delivered);
+    return elapsed < kRecent && items >= kFew && elapsed < items * std::chrono::microseconds(1);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kRecent{2};
+  static constexpr std::uint64_t kFew = 8;
+  std::chrono::steady_clock::time_point asked_;
+  std::uint64_t delivered_ = 0;
 };
 
 /// A value in the pool's file.

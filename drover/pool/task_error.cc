@@ -17,17 +17,15 @@ namespace drover::inline v1::detail {
 namespace {
 
 std::uint32_t worker_slot = 0;  // of this process: it is one worker of one pool
-std::uint32_t running_function = 0;
 
 constexpr std::uint32_t kNoWorker = 1;
 
 }  // namespace
 
 constinit const std::uint32_t* worker_mark = &kNoWorker;
+std::uint32_t running_function = 0;
 
 void set_worker_slot(std::uint32_t slot) noexcept { worker_slot = slot; }
-
-void set_running_function(std::uint32_t function) noexcept { running_function = function; }
 
 std::string running_where() {
   return "worker " + std::to_string(worker_slot) + " (pid " + std::to_string(os::current_pid()) + "), in " +

@@ -11,8 +11,9 @@
 
 namespace drover::inline v1::detail {
 
+extern std::uint32_t running_function;
 /// Says which function this worker runs now, for the errors it throws. Worker side, one thread.
-void set_running_function(std::uint32_t function) noexcept;
+inline void set_running_function(std::uint32_t function) noexcept { running_function = function; }
 /// "worker 3 (pid 123), in simulate".
 std::string running_where();
 void set_worker_slot(std::uint32_t slot) noexcept;

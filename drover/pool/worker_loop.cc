@@ -9,7 +9,6 @@
 #include "drover/os/signals.h"
 #include "drover/os/throw_trace.h"
 #include "drover/pool/bound_call.h"
-#include "drover/pool/chunk_call.h"
 #include "drover/pool/submit_call.h"
 #include "drover/pool/task_error.h"
 #include "drover/shm/block.h"
@@ -75,7 +74,7 @@ bool WorkerLoop::serve(std::size_t job) {
   JobView& view = views_[job];
   int claims = 0;
   for (; claims < kClaimsInTurn && !stopped(); ++claims) {
-    refresh(job, view);
+    if (changed(slot, view)) refresh(job, view);
     Claim claim;
     if (!(job == kSubmitJob ? claim_from_chain(view, slot, claim) : claim_from_lanes(view, claim))) break;
     if (slot.generation.load(std::memory_order_acquire) != view.generation) refresh(job, view);
@@ -123,12 +122,13 @@ void WorkerLoop::map_boards(std::size_t job, JobView& view) {
     view.boards.emplace_back(entries, place.stride, place.capacity, &place.tail);
     view.cursors.emplace_back();
   }
+  if (!view.boards.empty()) view.lane = slot_ % view.boards.size();
 }
 
 /// A map's boards are lanes: each worker has one that it looks at first, so that workers rarely meet at a cache line.
 bool WorkerLoop::claim_from_lanes(JobView& view, Claim& claim) {
   const std::size_t lanes = view.boards.size();
-  std::size_t lane = lanes == 0 ? 0 : slot_ % lanes;
+  std::size_t lane = view.lane;
   for (std::size_t tried = 0; tried < lanes; ++tried) {
     std::uint64_t found = 0;
     if (view.cursors[lane].claim(view.boards[lane], incarnation_, found)) {
@@ -178,14 +178,24 @@ void WorkerLoop::map_inputs(InputEntry& entry, ChunkInputs& inputs) const {
 void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
   auto& entry = *reinterpret_cast<ChunkEntry*>(claim.entry);
   self_.running.store(entry.count, std::memory_order_relaxed);  // first: whatever ends this worker, it has worked
-  ChunkInputs inputs;
-  if (slot.indexed == 0) map_inputs(reinterpret_cast<InputEntry&>(entry), inputs);
   set_running_function(slot.function);
-  const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
+  if (slot.indexed != 0) {
+    ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, {}, 0);
+    return run_items(slot, view, entry, call, nullptr);
+  }
+  ChunkInputs inputs;
+  map_inputs(reinterpret_cast<InputEntry&>(entry), inputs);
   ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, inputs.bytes, inputs.skip);
+  run_items(slot, view, entry, call, inputs.error ? &inputs.error : nullptr);
+}
+
+/// `error`: why there are no inputs.
+void WorkerLoop::run_items(JobSlot& slot, JobView& view, ChunkEntry& entry, ChunkCall& call,
+                           const std::exception_ptr* error) {
+  const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
   const bool counting = slot.value_size == kNoValue;
   if (counting) call.begin_counting(static_cast<std::size_t>(&slot - header_.jobs.data()));
-  inputs.error ? call.put_error_for_all(inputs.error) : view.thunk(&call);
+  error != nullptr ? call.put_error_for_all(*error) : view.thunk(&call);
   if (counting) call.end_counting();
   // First the tasks: at every moment one of both says that this worker has worked (WorkerDeath::worked).
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
@@ -237,8 +247,7 @@ bool WorkerLoop::has_work() const {
     const auto job = static_cast<std::size_t>(std::countr_zero(jobs));
     const JobSlot& slot = header_.jobs[job];
     const JobView& view = views_[job];
-    if (slot.generation.load(std::memory_order_acquire) != view.generation) return true;
-    if (slot.rescan.load(std::memory_order_acquire) != view.rescan) return true;
+    if (changed(slot, view)) return true;
     const std::size_t first = job == kSubmitJob ? view.board : 0;
     if (job == kSubmitJob && slot.board_count.load(std::memory_order_acquire) != view.boards.size()) return true;
     for (std::size_t i = first; i < view.boards.size(); ++i) {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "drover/pool/segment.h"
+#include "drover/pool/chunk_call.h"
 #include "drover/wire/function_table.h"
 #include "drover/worker/launch.h"
 
@@ -21,6 +21,7 @@ struct JobView {
   std::vector<shm::Board> boards;
   std::vector<shm::BoardCursor> cursors;
   std::size_t board = 0;  ///< submit: the first that may still have armed entries
+  std::size_t lane = 0;   ///< map: the one to look at first
   shm::RingProducer ring;
   wire::Thunk thunk = nullptr;  ///< of a map
 };
@@ -48,11 +49,17 @@ class WorkerLoop {
  private:
   void initialize();
   bool serve(std::size_t job);
+  /// In this order: what is armed anew counts `rescan` up in the end.
+  static bool changed(const JobSlot& slot, const JobView& view) noexcept {
+    return slot.generation.load(std::memory_order_acquire) != view.generation ||
+           slot.rescan.load(std::memory_order_acquire) != view.rescan;
+  }
   void refresh(std::size_t job, JobView& view);
   void map_boards(std::size_t job, JobView& view);
   bool claim_from_lanes(JobView& view, Claim& claim);
   bool claim_from_chain(JobView& view, JobSlot& slot, Claim& claim);
   void run_chunk(JobSlot& slot, JobView& view, const Claim& claim);
+  void run_items(JobSlot& slot, JobView& view, ChunkEntry& entry, ChunkCall& call, const std::exception_ptr* error);
   void map_inputs(InputEntry& entry, ChunkInputs& inputs) const;
   void run_task(SubmitEntry& entry);
   bool has_work() const;

@@ -124,12 +124,16 @@ struct Record {
 class RingConsumer {
  public:
   RingConsumer() noexcept = default;
-  RingConsumer(RingHeader* header, const std::byte* data, std::size_t capacity, std::size_t value_size) noexcept
+  /// `common` is what most records are: values, or runs.
+  RingConsumer(RingHeader* header, const std::byte* data, std::size_t capacity, std::size_t value_size,
+               RecordHeader::Kind common = RecordHeader::Kind::kValue) noexcept
       : header_(header),
         data_(data),
         capacity_(capacity),
         value_size_(value_size),
         value_record_(sizeof(RecordHeader) + align8(value_size)),
+        common_(common),
+        common_record_(common == RecordHeader::Kind::kRun ? sizeof(RecordHeader) + 8 : value_record_),
         next_(header->tail.load(std::memory_order_acquire)),
         released_(next_),
         head_(next_) {}
@@ -143,16 +147,17 @@ class RingConsumer {
     }
     return parse(record);
   }
-  /// The same for the commonest case: the payload of the next record if it is a value of the ring's size, else nullptr.
-  const std::byte* peek_value(RecordHeader& header) noexcept {
+  /// The same for the common kind: the value, or the word with the run's number, if the next record is one, else
+  /// nullptr.
+  const std::byte* peek_common(RecordHeader& header) noexcept {
     if (next_ == head_) head_ = header_->head.load(std::memory_order_acquire);
     const std::size_t position = next_ & (capacity_ - 1);
     const std::uint64_t left = head_ - next_;
-    if (left < value_record_ || capacity_ - position < value_record_ || left > capacity_ || position % 8 != 0)
+    if (left < common_record_ || capacity_ - position < common_record_ || left > capacity_ || position % 8 != 0)
       return nullptr;
     std::memcpy(&header, data_ + position, sizeof header);
-    if (header.kind != static_cast<std::uint8_t>(RecordHeader::Kind::kValue)) return nullptr;
-    size_ = value_record_;
+    if (header.kind != static_cast<std::uint8_t>(common_)) return nullptr;
+    size_ = common_record_;
     return data_ + position + sizeof(RecordHeader);
   }
   /// Takes the record that peek showed. Its payload stays valid until release.
@@ -175,6 +180,8 @@ class RingConsumer {
   std::size_t capacity_ = 0;
   std::size_t value_size_ = 0;
   std::uint64_t value_record_ = 0;  ///< bytes of a record with such a value
+  RecordHeader::Kind common_ = RecordHeader::Kind::kValue;
+  std::uint64_t common_record_ = 0;  ///< bytes of such a record
   std::uint64_t next_ = 0;
   std::uint64_t released_ = 0;
   std::uint64_t head_ = 0;  ///< as last seen

@@ -109,7 +109,7 @@ std::size_t read_all(RingConsumer& consumer) {
     if (i % 3 == 0) consumer.release();
   }
   RecordHeader header{};
-  while (consumer.peek_value(header) != nullptr) consumer.pop();
+  while (consumer.peek_common(header) != nullptr) consumer.pop();
   consumer.skip_all();
   consumer.release();
   return sum;

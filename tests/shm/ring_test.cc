@@ -204,11 +204,11 @@ TEST(Ring, TheShortWayShowsValuesAndNothingElse) {
   RingProducer producer = memory.producer();
   RingConsumer consumer = memory.consumer();
   RecordHeader header{};
-  EXPECT_EQ(consumer.peek_value(header), nullptr);
+  EXPECT_EQ(consumer.peek_common(header), nullptr);
   for (std::uint64_t i = 0; i < 200; ++i) {
     const bool value = i % 3 != 0;
     ASSERT_TRUE(value ? put_value(producer, 7, i) : put_sized(producer, 7, std::string(i % 20, 'x')));
-    const std::byte* const payload = consumer.peek_value(header);
+    const std::byte* const payload = consumer.peek_common(header);
     Record record;
     if (payload == nullptr) {  // also a value behind a pad
       ASSERT_EQ(consumer.peek(record), Next::kRecord);
