@@ -233,11 +233,9 @@ void describe_processes(Report& report, const Sample& first, Sample& last, Sourc
   std::set<int> pids;
   constexpr int kMostAncestors = 8;
   for (const Busy& one : busy) {  // who is above it tells whether its unit is another's
-    const ProcessBrief* at = find_process(last.host, one.pid);
-    for (int steps = 0; at != nullptr && at->pid > 1 && steps <= kMostAncestors; ++steps) {
-      pids.insert(at->pid);
-      at = find_process(last.host, at->parent);
-    }
+    const ProcessBrief* const process = find_process(last.host, one.pid);
+    if (process == nullptr) continue;
+    for (const ProcessBrief& at : Ancestors::and_itself(last.host, *process, kMostAncestors)) pids.insert(at.pid);
   }
   source.describe_processes(last, pids);
   for (const Busy& one : busy) {

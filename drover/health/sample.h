@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drover/health/gpu_sample.h"
@@ -127,6 +130,48 @@ struct Sample {
 /// nullptr when there is none.
 const ProcessBrief* find_process(const HostSample& host, int pid) noexcept;
 const ProcessDetail* find_detail(const HostSample& host, int pid) noexcept;
+
+/// Those above a process, nearest first, as far as they were seen, pid 1 included. Borrows the sample. Of data that is
+/// wrong, in which a process may be above itself, it ends too.
+class Ancestors {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = ProcessBrief;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const ProcessBrief*;
+    using reference = const ProcessBrief&;
+    Iterator() = default;
+    Iterator(const HostSample& host, const ProcessBrief* at, int most) : host_(&host), at_(at), left_(most) {}
+    reference operator*() const noexcept { return *at_; }
+    Iterator& operator++() noexcept {
+      at_ = --left_ > 0 ? find_process(*host_, at_->parent) : nullptr;
+      return *this;
+    }
+    Iterator operator++(int) noexcept { return std::exchange(*this, std::next(*this)); }
+    bool operator==(const Iterator& other) const noexcept { return at_ == other.at_; }
+
+   private:
+    const HostSample* host_ = nullptr;
+    const ProcessBrief* at_ = nullptr;
+    int left_ = 0;
+  };
+
+  static constexpr int kMost = 64;
+  explicit Ancestors(const HostSample& host, const ProcessBrief& process, int most = kMost) noexcept
+      : begin_(host, find_process(host, process.parent), most) {}
+  /// The process itself comes first.
+  static Ancestors and_itself(const HostSample& host, const ProcessBrief& process, int most = kMost) noexcept {
+    return Ancestors(Iterator(host, &process, most + 1));
+  }
+  Iterator begin() const noexcept { return begin_; }
+  Iterator end() const noexcept { return {}; }
+
+ private:
+  explicit Ancestors(Iterator begin) noexcept : begin_(begin) {}
+  Iterator begin_;
+};
 
 /// The environment variables that say what job a process belongs to.
 const std::vector<std::string>& job_variables();

@@ -280,12 +280,10 @@ std::set<int> SystemSource::whom_to_describe(Sample& sample, const std::set<int>
   for (const GpuSample& gpu : sample.driver.gpus) {
     for (const GpuProcessRow& row : gpu.rows) {
       pids.insert(row.pid);
-      const ProcessBrief* at = find_process(sample.host, row.pid);
-      for (int steps = 0; at != nullptr && at->parent > 0 && steps < kAncestors; ++steps) {
-        pids.insert(
-            at->parent);  // the launcher, the server, the notebook that it belongs to; in a container also pid 1
-        at = find_process(sample.host, at->parent);
-      }
+      const ProcessBrief* const process = find_process(sample.host, row.pid);
+      if (process == nullptr) continue;
+      // the launcher, the server, the notebook that it belongs to; in a container also pid 1
+      for (const ProcessBrief& ancestor : Ancestors(sample.host, *process, kAncestors)) pids.insert(ancestor.pid);
     }
   }
   std::size_t suspects = 0;

@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t kThreadsWithPlace = 8;  // of which the kernel function is read even when they are not in D
 constexpr std::size_t kMostDescriptors = 65'536;
-constexpr std::size_t kAtOnce = 16;  // folders that are open at one time, see kDescriptors
-constexpr int kMostAncestors = 16;
+constexpr std::size_t kAtOnce = 16;                      // folders that are open at one time, see kDescriptors
 constexpr int kKeepFrom = 3;                             // lists: to keep files open pays from then on
 constexpr unsigned kListensEvery = 8;                    // looks: it means to read the machine's table of connections
 constexpr unsigned kReadAgainEvery = 2 * kListensEvery;  // looks: who calls exec may keep its name
@@ -61,10 +60,8 @@ bool is_terminal_device(const std::string& link) {
 
 /// The salloc that a process belongs to; 0: none.
 int salloc_of(const HostSample& host, const ProcessBrief& process) {
-  const ProcessBrief* at = find_process(host, process.parent);
-  for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
-    if (at->name == "salloc") return at->pid;
-    at = at->parent > 1 ? find_process(host, at->parent) : nullptr;
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    if (ancestor.name == "salloc") return ancestor.pid;
   }
   return 0;
 }

@@ -8,7 +8,6 @@
 namespace drover::inline v1::health {
 namespace {
 
-constexpr int kMostAncestors = 32;
 constexpr std::size_t kMostNames = 12;
 
 /// Those that are listed on any GPU and live. Libraries open all GPUs that a process may use, so its workers have the
@@ -24,10 +23,8 @@ std::set<int> live_and_listed(const Scene& scene) {
 
 /// The one of `pids` that is this process or one of its ancestors; 0: none.
 int kin_of(const HostSample& host, const ProcessBrief& process, const std::set<int>& pids) {
-  const ProcessBrief* at = &process;
-  for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
-    if (pids.count(at->pid) > 0) return at->pid;
-    at = at->parent > 1 ? find_process(host, at->parent) : nullptr;
+  for (const ProcessBrief& at : Ancestors::and_itself(host, process)) {
+    if (pids.count(at.pid) > 0) return at.pid;
   }
   return 0;
 }

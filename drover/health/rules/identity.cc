@@ -11,7 +11,6 @@
 namespace drover::inline v1::health {
 namespace {
 
-constexpr int kMostAncestors = 32;
 constexpr int kMostComponents = 8;  // of a heterogeneous job: job_variables() has so many
 
 const std::string* variable(const ProcessDetail& detail, const char* name) {
@@ -169,24 +168,20 @@ void find_components(Job& job, const ProcessDetail& detail) {
 /// The oldest of it and its ancestors that is in its cgroup.
 const ProcessBrief& first_of_cgroup(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
   const ProcessBrief* first = &process;
-  const ProcessBrief* ancestor = find_process(host, process.parent);
-  for (int steps = 0; ancestor != nullptr && ancestor->pid > 1 && steps < kMostAncestors; ++steps) {
-    const ProcessDetail* const more = find_detail(host, ancestor->pid);
-    if (more == nullptr || more->cgroup != detail.cgroup) break;
-    first = ancestor;
-    ancestor = find_process(host, ancestor->parent);
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    const ProcessDetail* const more = find_detail(host, ancestor.pid);
+    if (ancestor.pid == 1 || more == nullptr || more->cgroup != detail.cgroup) break;
+    first = &ancestor;
   }
   return *first;
 }
 
 /// Whether what began its unit is another user's, as a JupyterHub of root's is, or a person types into it.
 bool is_in_unit_of_others(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
-  const ProcessBrief* ancestor = find_process(host, process.parent);
-  for (int steps = 0; ancestor != nullptr && ancestor->pid > 1 && steps < kMostAncestors; ++steps) {
-    const ProcessDetail* const more = find_detail(host, ancestor->pid);
-    if (more == nullptr || more->cgroup != detail.cgroup) return false;
-    if (more->uid != detail.uid || is_terminal(*ancestor, more)) return true;
-    ancestor = find_process(host, ancestor->parent);
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    const ProcessDetail* const more = find_detail(host, ancestor.pid);
+    if (ancestor.pid == 1 || more == nullptr || more->cgroup != detail.cgroup) return false;
+    if (more->uid != detail.uid || is_terminal(ancestor, more)) return true;
   }
   return false;
 }
@@ -245,13 +240,10 @@ Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDet
     job.wide_group.clear();
   }
   if (!job.ranked() || tells_job(detail)) return job;
-  const ProcessBrief* ancestor = find_process(host, process.parent);
-  for (int steps = 0; ancestor != nullptr && steps < kMostAncestors; ++steps) {
-    if (is_launcher(*ancestor, find_detail(host, ancestor->pid))) {
-      job.group += "/launcher " + std::to_string(ancestor->pid);
-      break;
-    }
-    ancestor = find_process(host, ancestor->parent);
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    if (!is_launcher(ancestor, find_detail(host, ancestor.pid))) continue;
+    job.group += "/launcher " + std::to_string(ancestor.pid);
+    break;
   }
   return job;
 }

@@ -259,14 +259,14 @@ bool is_suspended(const JobView& view) {
   static constexpr auto kNames =
       std::to_array<std::string_view>({"slurmstepd", "res", "sbatchd", "pbs_mom", "sge_shepherd", "condor_starter"});
   const HostSample& host = view.scene.last.host;
-  const ProcessBrief* at = view.subject.brief;
-  constexpr int kMostAncestors = 16;
-  for (int steps = 0; at != nullptr && at->state == 'T' && steps < kMostAncestors; ++steps) {
-    at = find_process(host, at->parent);
-    if (at == nullptr || std::find(kNames.begin(), kNames.end(), at->name) == kNames.end()) continue;
-    return std::all_of(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& process) {
-      return process.state == 'T' || process.state == 'Z' || !descends_from(host, process, at->pid);
-    });
+  if (view.subject.brief == nullptr || view.subject.brief->state != 'T') return false;
+  for (const ProcessBrief& at : Ancestors(host, *view.subject.brief)) {
+    if (std::find(kNames.begin(), kNames.end(), at.name) != kNames.end()) {
+      return std::all_of(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& process) {
+        return process.state == 'T' || process.state == 'Z' || !descends_from(host, process, at.pid);
+      });
+    }
+    if (at.state != 'T') break;
   }
   return false;
 }

@@ -12,7 +12,6 @@ namespace {
 
 using enum Limit;
 
-constexpr int kMostAncestors = 16;
 constexpr double kNearlyOne = 0.11;  // of a core: how far from one core a thread that polls may be
 
 bool lives(const ProcessBrief& process) { return process.state != 'Z' && process.state != 'X'; }
@@ -137,12 +136,9 @@ bool may_poll(const ProcessTrack& track) {
 }
 
 bool descends_from(const HostSample& host, const ProcessBrief& process, int ancestor) {
-  const ProcessBrief* at = &process;
-  for (int steps = 0; at != nullptr && at->parent > 0 && steps < kMostAncestors; ++steps) {
-    if (at->parent == ancestor) return true;
-    at = find_process(host, at->parent);
-  }
-  return false;
+  const auto is_below = [&](const ProcessBrief& at) { return at.parent == ancestor; };
+  const Ancestors above(host, process);
+  return is_below(process) || std::any_of(above.begin(), above.end(), is_below);
 }
 
 JobView::JobView(const Scene& s, const Subject& one, const std::vector<Subject>& others)
@@ -209,17 +205,16 @@ int ranks_elsewhere(const JobView& view) {
 
 int launcher_of(const JobView& view) {
   const HostSample& host = view.scene.last.host;
-  const ProcessBrief* at = find_process(host, view.subject.brief->parent);
-  for (int steps = 0; at != nullptr && at->pid > 1 && steps < kMostAncestors; ++steps) {
-    const ProcessDetail* const detail = find_detail(host, at->pid);
-    if (is_launcher(*at, detail)) {
+  for (const ProcessBrief& at : Ancestors(host, *view.subject.brief)) {
+    if (at.pid == 1) break;
+    const ProcessDetail* const detail = find_detail(host, at.pid);
+    if (is_launcher(at, detail)) {
       const bool others =
           detail != nullptr && view.subject.detail != nullptr && detail->uid != view.subject.detail->uid;
-      return others ? 0 : at->pid;
+      return others ? 0 : at.pid;
     }
-    const Job job = detail != nullptr ? job_of(host, *at, *detail) : Job();
+    const Job job = detail != nullptr ? job_of(host, at, *detail) : Job();
     if (!job.ranked() || job.rank != view.subject.job.rank || job.group != view.subject.job.group) return 0;
-    at = find_process(host, at->parent);
   }
   return 0;
 }

@@ -9,7 +9,6 @@
 namespace drover::inline v1::health {
 namespace {
 
-constexpr int kMostAncestors = 32;
 constexpr std::size_t kKernelsName = 15;  // letters of a name that the kernel keeps
 constexpr double kStartsAtOnce = 1;       // seconds
 
@@ -166,14 +165,12 @@ bool is_debugger(const ProcessDetail* detail) {
 
 /// What started it, unless a person's shell lies between: what is started in a terminal is no part of who opened that.
 Kind kind_of_ancestors(const HostSample& host, const ProcessBrief& process) {
-  const ProcessBrief* ancestor = find_process(host, process.parent);
-  for (int steps = 0; ancestor != nullptr && steps < kMostAncestors; ++steps) {
-    const ProcessDetail* const more = find_detail(host, ancestor->pid);
-    if (is_terminal(*ancestor, more)) break;
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    const ProcessDetail* const more = find_detail(host, ancestor.pid);
+    if (is_terminal(ancestor, more)) break;
     if (is_debugger(more)) return Kind::kDebugged;
-    const Kind kind = own_kind(*ancestor, more);
+    const Kind kind = own_kind(ancestor, more);
     if (kind == Kind::kNotebook || kind == Kind::kServer) return kind;
-    ancestor = find_process(host, ancestor->parent);
   }
   return Kind::kPlain;
 }
@@ -181,14 +178,12 @@ Kind kind_of_ancestors(const HostSample& host, const ProcessBrief& process) {
 /// Whether it, or the program of which it is a worker by Python's multiprocessing or a fork, listens on a port of a
 /// service.
 bool is_of_service(const HostSample& host, const ProcessBrief& process) {
-  const ProcessBrief* at = &process;
-  for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
-    const ProcessDetail* const detail = find_detail(host, at->pid);
+  for (const ProcessBrief& at : Ancestors::and_itself(host, process)) {
+    const ProcessDetail* const detail = find_detail(host, at.pid);
     if (detail == nullptr) return false;
     if (detail->listens.value_or(false)) return true;
     const bool spawned = detail->command.find("from multiprocessing.") != std::string::npos;
-    if (!spawned && detail->command != text_of(find_detail(host, at->parent))) return false;
-    at = find_process(host, at->parent);
+    if (!spawned && detail->command != text_of(find_detail(host, at.parent))) return false;
   }
   return false;
 }
@@ -232,11 +227,11 @@ bool is_adopted(const HostSample& host, const ProcessBrief& process, bool contai
 bool has_lost_its_server(const HostSample& host, const ProcessBrief& process) {
   if (!starts_with_any(process.name, kParts)) return false;
   const ProcessBrief* top = &process;
-  const ProcessBrief* parent = find_process(host, top->parent);
-  for (int steps = 0; parent != nullptr && starts_with_any(parent->name, kParts) && steps < kMostAncestors; ++steps) {
-    top = parent;
-    parent = find_process(host, top->parent);
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    if (!starts_with_any(ancestor.name, kParts)) break;
+    top = &ancestor;
   }
+  const ProcessBrief* const parent = find_process(host, top->parent);
   // In a container pid 1 may be the server itself; one that is not shown is the machine's.
   const bool shown = find_process(host, 1) != nullptr;
   return is_adopted(host, *top, shown) || (parent != nullptr && is_terminal(*parent, find_detail(host, parent->pid)));

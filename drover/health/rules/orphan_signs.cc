@@ -6,16 +6,12 @@
 namespace drover::inline v1::health {
 namespace {
 
-constexpr int kMostAncestors = 32;
-
 /// Whether it belongs to a step that lives, or may belong to an salloc of its user, whatever number the environment
 /// has. What salloc starts by itself has no step, and nothing tells of which job an salloc is: what is started in a
 /// tmux there is below another process and in another session.
 bool is_held_by_slurm(const HostSample& host, const ProcessBrief& process) {
-  const ProcessBrief* at = &process;
-  for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
-    at = at->parent > 1 ? find_process(host, at->parent) : nullptr;
-    if (at != nullptr && (at->name == "slurmstepd" || at->name == "salloc")) return true;
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    if (ancestor.name == "slurmstepd" || ancestor.name == "salloc") return true;
   }
   const auto uid_of = [&](int pid) {
     const ProcessDetail* const detail = find_detail(host, pid);

@@ -12,7 +12,6 @@ namespace {
 
 using enum Limit;
 
-constexpr int kMostAncestors = 64;
 constexpr double kNearly = 0.1;        // of a core: how far from one core a thread that polls may be
 constexpr double kForget = 24 * 3600;  // what was not seen for so long is dropped
 
@@ -81,11 +80,7 @@ void Tracker::add_cpu(const Sample& sample) {
     const std::uint64_t base = same ? old->cpu_ticks : 0;
     if (process.cpu_ticks <= base) continue;
     const double delta = static_cast<double>(process.cpu_ticks - base) * tick;
-    const ProcessBrief* at = &process;
-    for (int steps = 0; at != nullptr && steps < kMostAncestors; ++steps) {
-      cpu_delta_[at->pid] += delta;
-      at = at->parent > 1 ? find_process(sample.host, at->parent) : nullptr;
-    }
+    for (const ProcessBrief& at : Ancestors::and_itself(sample.host, process)) cpu_delta_[at.pid] += delta;
   }
 }
 
@@ -103,11 +98,7 @@ void Tracker::add_io(const Sample& sample) {
     if (last_at_ < 0 || (before == io_before_.end() && !is_new)) return;
     const std::uint64_t base = before != io_before_.end() ? before->second : 0;
     const double delta = bytes > base ? static_cast<double>(bytes - base) : 0;
-    const ProcessBrief* at = process;
-    for (int steps = 0; at != nullptr && at->parent > 1 && steps < kMostAncestors; ++steps) {
-      io_below_[at->parent] += delta;
-      at = find_process(sample.host, at->parent);
-    }
+    for (const ProcessBrief& ancestor : Ancestors(sample.host, *process)) io_below_[ancestor.pid] += delta;
   };
   for (const auto& [pid, detail] : sample.host.details) {
     if (detail.io_bytes) add(pid, *detail.io_bytes);
