@@ -60,6 +60,43 @@ on 1 4003 vram=30 sm=100 mem=0
   EXPECT_FALSE(says(of_world("16").action, "scancel")) << "15 ranks are elsewhere, and may still work";
 }
 
+TEST(Advice, EndsNobodyBeforeTheOtherNodesWereLookedAt) {
+  constexpr const char* kJob = R"(
+window 900
+gpu 0 power=95 nvlink=0
+gpu 1 power=95 nvlink=0
+proc 100 name=torchrun cmd="torchrun --nnodes 2 train.py"
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1 io=0 env="RANK=2 WORLD_SIZE=WORLD LOCAL_WORLD_SIZE=2"
+proc 4001 ppid=100 cmd="python train.py" state=R cpu=1 io=0 env="RANK=3 WORLD_SIZE=WORLD LOCAL_WORLD_SIZE=2"
+on 0 4000 vram=20 sm=100 mem=0
+on 1 4001 vram=20 sm=100 mem=0
+)";
+  const auto of_world = [&](const std::string& world) {
+    std::string text = kJob;
+    for (std::size_t at = 0; (at = text.find("WORLD ", at)) != std::string::npos;) text.replace(at, 5, world);
+    return first(play_text(text), Rule::kR6);
+  };
+  EXPECT_EQ(of_world("4").severity, Severity::kWarning);
+  EXPECT_FALSE(says(of_world("4").action, "kill -TERM")) << "rank 0 may evaluate on the other node";
+  EXPECT_TRUE(says(of_world("4").action, "look at all nodes at once"));
+  EXPECT_TRUE(says(of_world("4").action, "py-spy dump"));
+  EXPECT_TRUE(says(of_world("2").action, "kill -TERM")) << "all are here";
+}
+
+TEST(Advice, AsksWhetherOneThatHasNobodyToWaitForGoesOn) {
+  constexpr const char* kAlone = R"(
+window 1200
+gpu 0 power=95 pcie=0
+proc 90 name=bash
+proc 4000 ppid=90 name=nbody cmd="./nbody --double" state=R cpu=1 io=0
+on 0 4000 vram=3 sm=100 mem=1
+)";
+  const Finding finding = first(play_text(kAlone), Rule::kR6);
+  EXPECT_EQ(finding.confidence, Confidence::kMedium);
+  EXPECT_TRUE(says(finding.not_because, "double precision")) << joined(finding.not_because);
+  EXPECT_FALSE(says(finding.action, "kill -TERM")) << joined(finding.action);
+}
+
 constexpr const char* kInContainer = R"(
 window 9000
 gpu 0 power=62

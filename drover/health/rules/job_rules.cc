@@ -6,7 +6,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "drover/health/rules/job_view.h"
+#include "drover/health/rules/job_advice.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -22,28 +22,6 @@ void name_silence(const JobView& view, Finding& finding) {
   } else if (!track->io_known) {
     finding.not_because.emplace_back("its reads and writes may not be seen (needs root)");
   }
-}
-
-/// Ask, keep evidence, and end it. A note is no more than a guess, and ends nobody; one that names a rank to look at
-/// first needs no evidence from those that wait for it.
-void advise(const JobView& view, Finding& finding) {
-  const Subject& subject = view.subject;
-  const bool explained = !finding.action.empty();
-  if (explained || !sign_of_slurm(view).empty()) {
-    advise_asking(finding, Job());  // nothing is to be ended, or Slurm has nothing left that it could cancel
-  } else {
-    advise_asking(view.scene, view.all, subject, finding);
-  }
-  if (explained) return;
-  const bool python = is_python(*subject.brief, subject.detail);
-  const bool nvidia = !subject.gpus.empty() && subject.gpus.front().gpu->vendor == "nvidia";
-  const bool collective = nvidia && subject.job.ranked() && (python || view.holds_spinning);
-  if (subject.detail != nullptr && subject.detail->memory_locked) {
-    advise_careful_evidence(finding, subject.pid);
-  } else {
-    advise_evidence(finding, subject.pid, collective, python);
-  }
-  if (finding.severity >= Severity::kWarning) advise_ending(finding, launcher_of(view), members(view));
 }
 
 /// How an orphan waits, and for how long; nothing when it works.
@@ -110,35 +88,6 @@ void judge_orphan(const JobView& view, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-/// A rank here that may be at work, or only polls: nobody is to be ended before that is known. Whether there is one.
-bool name_who_may_work(const JobView& view, Finding& finding) {
-  const std::string uses_cpu = peer_at_work(view, 0);
-  if (uses_cpu.empty()) return false;
-  finding.not_because.push_back("a wait for another rank, which is not ruled out, though it may only poll: " +
-                                uses_cpu);
-  finding.action.push_back("look at that one first, and end nobody while it is at work: " + uses_cpu);
-  return true;
-}
-
-/// Ranks that others may wait for, with good reason: one at work here, or on nodes that are not looked at.
-bool explain_waiting(const JobView& view, double held, Finding& finding) {
-  const std::string at_work = peer_at_work(view, held);
-  if (!at_work.empty()) {
-    finding.not_because.push_back("a fault, it seems: " + at_work + ", and the others wait for it");
-    finding.action.push_back("look at that one first: " + at_work);
-    return true;
-  }
-  name_who_may_work(view, finding);
-  const int elsewhere = ranks_elsewhere(view);
-  if (elsewhere > 0) {
-    finding.not_because.push_back(
-        "a wait for another node, which is not ruled out: " + count_text(elsewhere, "rank", "ranks") + " of " +
-        std::to_string(view.subject.job.world_size.value_or(0)) +
-        " are not here, and may still work; look at all nodes at once (inspect --hosts, or merge)");
-  }
-  return false;
-}
-
 /// What the other ranks of the job do: all the same, or one that does not follow.
 void compare_peers(const JobView& view, Finding& finding, Confidence& confidence) {
   int same = 0;
@@ -196,6 +145,12 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
   if (view.subject.job.ranked() && !explained) compare_peers(view, finding, confidence);
   if (held < scene.limits[kR6Low]) finding.not_because.emplace_back("a phase without traffic: too short to rule out");
   if (server) finding.not_because.emplace_back("a fault: some servers wait for requests by spinning");
+  if (is_alone(view)) {
+    confidence = std::min(confidence, Confidence::kMedium);
+    finding.not_because.emplace_back(
+        "one long kernel, or double precision on a card that is slow at it: they look the same, and it has nobody to "
+        "wait for");
+  }
   grade(scene, finding, held, scene.limits[kR6Medium], server || explained ? Severity::kInfo : Severity::kWarning,
         confidence, view.spinning_looks);
   finding.limits = {scene.limits.text(kR6Medium), scene.limits.text(kR6Cores), scene.limits.text(kR6Memory),
@@ -263,7 +218,9 @@ bool is_suspended(const JobView& view) {
   for (const ProcessBrief& at : Ancestors(host, *view.subject.brief)) {
     if (std::find(kNames.begin(), kNames.end(), at.name) != kNames.end()) {
       return std::all_of(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& process) {
-        return process.state == 'T' || process.state == 'Z' || !descends_from(host, process, at.pid);
+        // One that was in the kernel then stops when it comes out of it.
+        return std::string_view("TDZ").find(process.state) != std::string_view::npos ||
+               !descends_from(host, process, at.pid);
       });
     }
     if (at.state != 'T') break;
@@ -279,7 +236,8 @@ std::string reason_to_idle(const JobView& view, double held) {
            "resume)";
   if (kind == Kind::kServer) return "a fault: a server waits for requests";  // that is its work
   const ProcessTrack& track = *view.subject.track;
-  if (track.stuck.holds() && (track.in_storage || track.for_memory))
+  const bool stuck = track.stuck.holds() && track.stuck.length() >= view.scene.limits[kR2State];
+  if (stuck && (track.in_storage || track.for_memory))
     return "a fault of its own: it waits for storage or memory, of which R2 tells";
   const ProcessBrief& brief = *view.subject.brief;
   const bool actor = kind == Kind::kPlain && is_ray_worker(brief) && !view.subject.job.ranked();

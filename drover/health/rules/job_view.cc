@@ -54,12 +54,15 @@ std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, 
   return {};
 }
 
-/// What it waits for by itself, whatever its job does; empty: nothing of the kind.
-std::string own_wait_text(const ProcessDetail* detail) {
-  if (detail == nullptr) return {};
-  const std::string_view place = detail->first.waits_in;
-  if (detail->first.state == 'D' && waits_in_storage(place)) return "waits for storage (" + std::string(place) + ")";
-  if (detail->first.state == 'S' && detail->reads_terminal) return "waits for a person at its terminal";
+/// What it waits for by itself, whatever its job does, with whichever thread; empty: nothing of the kind.
+std::string own_wait_text(const Subject& subject) {
+  const ProcessTrack* const track = subject.track;
+  if (track != nullptr && track->stuck.holds() && (track->in_storage || track->for_memory))
+    return (track->in_storage ? "waits for storage (" : "waits for memory (") + track->stuck_in + ")";
+  if (subject.detail == nullptr) return {};
+  const ThreadSample& first = subject.detail->first;
+  if (first.state == 'D' && waits_in_storage(first.waits_in)) return "waits for storage (" + first.waits_in + ")";
+  if (first.state == 'S' && subject.detail->reads_terminal) return "waits for a person at its terminal";
   return {};
 }
 
@@ -78,7 +81,7 @@ std::string work_text(const JobView& peer, double held) {
   }
   if (in_use) return {};
   if (subject.kind == Kind::kServer) return "waits for requests";
-  const std::string wait = held_by_person ? std::string() : own_wait_text(subject.detail);
+  const std::string wait = held_by_person ? std::string() : own_wait_text(subject);
   return wait.empty() ? busy_text(peer.scene, subject.kind, subject.track, held) : wait;
 }
 
@@ -127,6 +130,52 @@ std::string first_at_work(const JobView& view) {
   subject.track = &own;
   const std::string work = work_text(JobView(view.scene, subject, view.all), 0);
   return work.empty() ? work : "the first rank (pid " + std::to_string(pid) + ") " + work;
+}
+
+/// Whether its parent started it as a part of the same program, or a launcher did and nothing more may be read.
+bool is_part(const HostSample& host, const Subject& subject) {
+  const ProcessDetail* const detail = subject.detail;
+  if (subject.brief == nullptr || detail == nullptr || subject.job.ranked()) return false;
+  if (detail->command.find("from multiprocessing.") != std::string::npos) return true;
+  const ProcessBrief* const parent = find_process(host, subject.brief->parent);
+  const ProcessDetail* const above = find_detail(host, subject.brief->parent);
+  if (parent == nullptr || above == nullptr) return false;
+  const bool forked = !detail->command.empty() && detail->command == above->command;
+  return forked || (!detail->environment_known && is_launcher(*parent, above));
+}
+
+/// What another does that the same program has started: torch.multiprocessing.spawn tells its workers their rank after
+/// their start, so that no environment has it. Empty: nothing.
+std::string sibling_at_work(const JobView& view, double held) {
+  const HostSample& host = view.scene.last.host;
+  const Subject& own = view.subject;
+  if (!is_part(host, own) || is_adopted(host, *own.brief, view.scene.container)) return {};
+  for (const Subject& other : view.all) {
+    if (other.pid == own.pid || !is_part(host, other) || other.brief->parent != own.brief->parent) continue;
+    if (other.detail->uid != own.detail->uid) continue;
+    const std::string work = work_text(JobView(view.scene, other, view.all), held);
+    if (!work.empty()) return "pid " + std::to_string(other.pid) + ", started by the same process, " + work;
+  }
+  return {};
+}
+
+/// A process below it or below another rank, as one that loads data, which waits for storage, and goes on when that
+/// does; empty: none.
+std::string child_in_storage(const JobView& view) {
+  const HostSample& host = view.scene.last.host;
+  const Job& job = view.subject.job;
+  for (const auto& [pid, detail] : host.details) {
+    const ProcessBrief* const process = find_process(host, pid);
+    const ProcessTrack* const track = view.scene.tracker.process(key_of(host, pid));
+    if (process == nullptr || track == nullptr || !track->stuck.holds() || !track->in_storage) continue;
+    const auto is_above = [&, process = process](const Subject& one) {
+      const bool same = one.pid == view.subject.pid || (job.ranked() && one.job.group == job.group);
+      return same && descends_from(host, *process, one.pid);
+    };
+    if (std::any_of(view.all.begin(), view.all.end(), is_above))
+      return "process " + std::to_string(pid) + " below it waits for storage (" + track->stuck_in + ")";
+  }
+  return {};
 }
 
 }  // namespace
@@ -232,7 +281,10 @@ std::vector<int> members(const JobView& view) {
 }
 
 std::string peer_at_work(const JobView& view, double held) {
-  if (!view.subject.job.ranked()) return {};
+  if (held < view.scene.limits[kR8Warn]) {
+    if (std::string child = child_in_storage(view); !child.empty()) return child;
+  }
+  if (!view.subject.job.ranked()) return sibling_at_work(view, held);
   for (const Subject* const peer : peers(view)) {
     const std::string work = work_text(JobView(view.scene, *peer, view.all), held);
     if (!work.empty()) return rank_text(peer->job, peer->pid) + " " + work;

@@ -51,7 +51,9 @@ bool may_poll(const ProcessTrack& track);
 /// "rank 3 (pid 4003) computes on its GPU": a rank here that the others may be waiting for with good reason, as one
 /// that computes, reads or writes, waits for storage or for requests, or is held by a person, as at a terminal; empty
 /// when there is none. Any CPU use and a little traffic are taken for work until r6.high, and after that what is more
-/// than a heartbeat and does not look like one thread that polls: `held` is for how long the others have waited. "the
+/// than a heartbeat and does not look like one thread that polls: `held` is for how long the others have waited. Also a
+/// process below a rank that waits for storage, for an hour; and of processes without ranks, which one program has
+/// started as parts of itself, one of the others. "the
 /// first rank (pid 4000) works on the CPU" of PyTorch Lightning's, which has no number; nothing else is known of that
 /// one, so its CPU use always counts.
 std::string peer_at_work(const JobView& view, double held);

@@ -57,7 +57,10 @@ bool waits_in_storage(std::string_view function) {
        "io_schedule", "bit_wait_io", "folio_wait", "folio_lock", "wait_on_page", "lock_page", "wait_on_buffer", "blk",
        "submit_bio", "rq_qos", "wbt_wait", "balance_dirty_pages", "wb_wait", "sync_inodes", "inode_wait_for_writeback",
        "inode_sleep_on_writeback", "wait_on_inode", "wait_sb_inodes", "writeback_", "filemap_fdatawait", "iomap_",
-       "nvme_", "scsi_", "md_", "raid5_"});
+       "nvme_", "scsi_", "md_", "raid5_", "sync_dirty_buffer", "fsync_buffers_list",
+       // For the lock of a directory whose holder waits for one of these; the system calls by which that is told.
+       "path_openat", "open_last_lookups", "lookup_slow", "walk_component", "iterate_dir", "filename_create",
+       "do_unlinkat", "do_rmdir"});
   return starts_with_any(without_underscores(function), kStarts);
 }
 
@@ -69,8 +72,12 @@ bool waits_for_memory(std::string_view function) {
 }
 
 bool waits_for_lock(std::string_view function) {
+  // /proc/PID/wchan names the caller of the kernel's own waits: of the lock of a memory map, whoever changes that or
+  // faults into it. Older kernels, and stacks, name the lock.
   static constexpr auto kStarts = std::to_array<std::string_view>(
-      {"rwsem_", "down_read", "down_write", "call_rwsem_down_", "mutex_", "percpu_down_", "percpu_rwsem_"});
+      {"rwsem_", "down_read", "down_write", "call_rwsem_down_", "mutex_", "percpu_down_", "percpu_rwsem_",
+       "vm_mmap_pgoff", "vm_munmap", "do_madvise", "do_mprotect", "do_mlock", "do_user_addr_fault",
+       "lock_mm_and_find_vma", "access_remote_vm"});
   return starts_with_any(without_underscores(function), kStarts);
 }
 

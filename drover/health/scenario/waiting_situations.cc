@@ -139,6 +139,127 @@ proc 4100 ppid=101 cmd="python fit.py" state=t tracer=90 env="RANK=1 WORLD_SIZE=
 on 0 4000 vram=12
 on 1 4100 vram=12
 )"},
+    {"spinning-spawned-all", R"(
+title All workers that torch.multiprocessing.spawn has started, and whose ranks no environment tells, spin
+window 900
+expect R6 warning 4000
+expect R6 warning 4001
+gpu 0 power=95 nvlink=0
+gpu 1 power=95 nvlink=0
+proc 90 name=bash
+proc 100 ppid=90 cmd="python main.py" wchan=do_wait
+proc 4000 ppid=100 cmd="python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle=7) --multiprocessing-fork" state=R cpu=1 io=0
+proc 4001 ppid=100 cmd="python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle=9) --multiprocessing-fork" state=R cpu=1 io=0
+on 0 4000 vram=20 sm=100 mem=0
+on 1 4001 vram=20 sm=100 mem=0
+)"},
+    {"spinning-none-spawned-validates", R"(
+title The first of them validates on its GPU while the other one waits for it
+window 720
+expect none
+gpu 0 power=320
+gpu 1 power=95 nvlink=0
+proc 90 name=bash
+proc 100 ppid=90 cmd="python main.py" wchan=do_wait
+proc 4000 ppid=100 cmd="python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle=7) --multiprocessing-fork" state=R cpu=1 io=1e5
+proc 4001 ppid=100 cmd="python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle=9) --multiprocessing-fork" state=R cpu=1 io=0
+on 0 4000 vram=20 sm=90 mem=45
+on 1 4001 vram=20 sm=100 mem=0
+)"},
+    {"idle-none-forked-tokenizes", R"(
+title Of workers by a fork, which have the command of their parent, the first uses three cores while the other waits
+window 5400
+expect none
+gpu 0 power=62
+gpu 1 power=62
+proc 90 name=bash
+proc 100 ppid=90 cmd="python main.py" wchan=do_wait
+proc 4000 ppid=100 cmd="python main.py" state=R cpu=3 io=1e6
+proc 4001 ppid=100 cmd="python main.py" wchan=ep_poll io=0
+on 0 4000 vram=5
+on 1 4001 vram=5
+)"},
+    {"spinning-none-titled-validates", R"(
+title Ranks of another user, whose environment may not be read: one validates, the other waits below the same launcher
+window 720
+expect none
+gpu 0 power=320
+gpu 1 power=95 nvlink=0
+proc 90 name=bash
+proc 100 ppid=90 name=torchrun uid=1001 cmd="python /usr/bin/torchrun --nproc-per-node 2 train.py" titled=1 io=na
+proc 4000 ppid=100 uid=1001 cmd="python train.py" state=R cpu=1 io=na titled=1
+proc 4001 ppid=100 uid=1001 cmd="python train.py" state=R cpu=1 io=na titled=1
+on 0 4000 vram=20 sm=90 mem=45
+on 1 4001 vram=20 sm=100 mem=0
+)"},
+    {"blocked-loader-in-storage-for-hours", R"(
+title The processes that load a rank's data wait for storage for longer than a failover takes
+window 7200
+expect R7 warning 4000
+gpu 0 power=62
+proc 100 name=torchrun cmd="torchrun train.py"
+proc 4000 ppid=100 cmd="python train.py" wchan=futex_wait_queue io=0 env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+proc 4010 ppid=4000 name=pt_data_worker cmd="python train.py" state=D wchan=rpc_wait_bit_killable io=0 env="RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+on 0 4000 vram=40
+)"},
+    {"blocked-none-loader-in-storage", R"(
+title The same for twenty minutes: the rank goes on when its file server does, and so do those that wait for it
+window 1200
+expect none
+gpu 0 power=62
+gpu 1 power=95 nvlink=0
+proc 100 name=torchrun cmd="torchrun train.py"
+proc 4000 ppid=100 cmd="python train.py" wchan=futex_wait_queue io=0 env="RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4010 ppid=4000 name=pt_data_worker cmd="python train.py" state=D wchan=rpc_wait_bit_killable io=0 env="RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python train.py" state=R cpu=1 io=0 env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+on 0 4000 vram=40
+on 1 4001 vram=40 sm=100 mem=0
+)"},
+    {"spinning-none-peer-thread-in-storage", R"(
+title Not the first but another thread of the rank that the others wait for is in storage
+window 720
+expect none
+gpu 0 power=62
+gpu 1 power=95 nvlink=0
+proc 100 name=torchrun cmd="torchrun train.py"
+proc 4000 ppid=100 cmd="python train.py" threads=2 tasks=4000:S:futex_wait_queue,4009:D:rpc_wait_bit_killable io=0 env="RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python train.py" state=R cpu=1 io=0 env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+on 0 4000 vram=40
+on 1 4001 vram=40 sm=100 mem=0
+)"},
+    {"idle-writes-a-line", R"(
+title Idle for three hours, and in the last look a thread of its waits for storage, as one that writes a line does
+window 10800
+expect R8 warning 4000
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python train.py" wchan=futex_wait_queue threads=2 tasks=4000:S:futex_wait_queue,4001:S:futex_wait_queue
+at 10790 proc 4000 tasks=4000:S:futex_wait_queue,4001:D:rpc_wait_bit_killable
+on 0 4000 vram=10
+)"},
+    {"idle-none-suspended-in-storage", R"(
+title Slurm suspended a step while a process of it was in the kernel, and stops when it comes out of that
+window 7300
+expect none
+gpu 0 power=62
+proc 51 name=slurmstepd uid=0 cmd="slurmstepd: [77.batch]"
+proc 52 ppid=51 name=slurm_script cmd="/bin/bash /var/spool/slurmd/job77/slurm_script" state=T env="SLURM_JOB_ID=77"
+proc 4000 ppid=52 cmd="python train.py" state=T wchan=do_signal_stop env="SLURM_JOB_ID=77"
+proc 4010 ppid=4000 cmd="python train.py" state=D wchan=rpc_wait_bit_killable env="SLURM_JOB_ID=77"
+on 0 4000 vram=40
+)"},
+    {"stuck-none-lock-of-directory", R"(
+title Behind a file server that does not answer, one job waits for it and another for the lock of the same directory
+window 600
+expect none
+gpu 0 power=62
+gpu 1 power=62
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python a.py" state=D wchan=rpc_wait_bit_killable io=0
+proc 4001 ppid=90 uid=1001 cmd="python b.py" state=D wchan=iterate_dir io=0
+on 0 4000 vram=30
+on 1 4001 vram=30
+)"},
 };
 
 }  // namespace

@@ -161,7 +161,7 @@ window 180
 expect none
 gpu 0 power=70
 proc 100 name=bash
-proc 4000 ppid=100 cmd="python train_zero3_offload.py" state=R cpu=1 threads=3 tasks=4000:R,4001:D:rwsem_down_write_slowpath,4002:D:rwsem_down_read_slowpath
+proc 4000 ppid=100 cmd="python train_zero3_offload.py" state=R cpu=1 threads=3 tasks=4000:R,4001:D:vm_mmap_pgoff,4002:D:__vm_munmap
 on 0 4000 vram=5
 )"},
     {"stuck-lock-beside-polling", R"(
