@@ -7,7 +7,10 @@ cd "$(dirname "$0")/.."
 mapfile -t folders < <(ls -d drover tests benchmarks examples 2>/dev/null)
 mapfile -t files < <(find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) | sort)
 if [ "${1:-}" = --fix ]; then
-  exec clang-format -i "${files[@]}"
+  for file in "${files[@]}"; do # those that are right keep their times, or all would be built anew
+    clang-format "$file" | cmp -s - "$file" || clang-format -i "$file"
+  done
+  exit
 fi
 
 status=0

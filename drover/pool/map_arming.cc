@@ -17,6 +17,7 @@ constexpr std::uint32_t kLargestIndexChunk = 1024;
 constexpr std::uint32_t kLargestInputChunk = 64;
 constexpr std::size_t kStoredBytesLimit = 64 << 20;  // results waiting for their turn
 constexpr auto kFastRefill = 2ms;
+constexpr int kRefillsForAll = 64;  // makes wake-ups that come late rare
 
 }  // namespace
 
@@ -74,14 +75,23 @@ void MapJob::publish() noexcept {
 
 /// Wakes workers for new chunks. For less work than a wake-up takes, one that is awake is enough. A caller who is kept
 /// busy by fast results needs its core: who is woken there takes turns with it. Should those awake be busy elsewhere,
-/// wait() wakes others.
+/// or the caller no longer be fast, wake_all follows.
 void MapJob::wake_for(std::size_t chunks, std::uint64_t items) noexcept {
   const std::uint64_t task = slot_.task_ns.load(std::memory_order_relaxed);  // times 16; 0: not known
   const bool little = task != 0 && task / 16 <= PoolCore::kSpin.count() / std::max<std::uint64_t>(items, 1);
-  few_awake_ = little || busy_caller_;
-  if (!few_awake_) return core_->crew().wake(chunks);
+  const bool few = little || (busy_caller_ && refills_for_all_ == 0);
+  if (refills_for_all_ != 0) --refills_for_all_;
+  if (!few) return core_->crew().wake(chunks);
+  few_awake_ = true;  // until all are woken
   const std::size_t cores = core_->header().cores;
   core_->crew().wake_up_to(little || cores < 3 ? 1 : cores - 1, chunks);
+}
+
+/// Few were awake for the last inputs, and that may not have been enough.
+void MapJob::wake_all() noexcept {
+  few_awake_ = false;
+  refills_for_all_ = kRefillsForAll;
+  core_->crew().wake(core_->crew().size());
 }
 
 bool MapJob::arm_next(std::uint32_t largest_chunk) {

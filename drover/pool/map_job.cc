@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 using Kind = shm::RecordHeader::Kind;
 
 constexpr int kGatherPauses = 200;                  // about ten microseconds
+constexpr auto kFewAwakeFor = 2ms;                  // since the last refill; a fast map has many within it
 constexpr std::uint64_t kSpilledBytes = 256 << 20;  // of large results under way
 constexpr auto kSecondLook = 1ms;
 constexpr auto kStoppedWorkerPatience = 50ms;
@@ -95,6 +96,7 @@ std::span<MapItem> MapJob::next() {
   if (holds_given_) forget_given();
   batch_size_ = 0;
   if (rings_[ring_].worth_releasing()) rings_[ring_].release();
+  if (few_awake_ && std::chrono::steady_clock::now() - last_refill_ > kFewAwakeFor) wake_all();
   for (;;) {
     if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
     top_up();
@@ -305,7 +307,7 @@ void MapJob::wait() {
   // A look at a ring takes its line away from the worker: in a fast flow let some results gather first.
   for (int i = 0; batch && i < kGatherPauses; ++i) os::pause();
   if (os::spin_until(core_->spin_budget(), [this] { return something_to_do(); })) return;
-  if (std::exchange(few_awake_, false)) core_->crew().wake(core_->crew().size());
+  if (few_awake_) wake_all();
   const Waiters::Sleeper sleeper(core_->waiters(), ring_doorbell, &slot_.doorbell);
   const std::uint32_t seen = slot_.doorbell.prepare(batch ? batch_bytes() : 1);
   if (!something_to_do()) {

@@ -121,6 +121,7 @@ class MapJob {
   void finish_arming(std::uint32_t count);
   void widen_window() noexcept;
   void wake_for(std::size_t chunks, std::uint64_t items) noexcept;
+  void wake_all() noexcept;
 
   const std::shared_ptr<PoolCore> core_;
   const MapSpec spec_;
@@ -167,7 +168,8 @@ class MapJob {
   bool has_encoded_ = false;
   bool closed_ = false;
   bool busy_caller_ = false;  ///< results have come fast since the last refill
-  bool few_awake_ = false;    ///< the last inputs were left to whoever was awake
+  bool few_awake_ = false;    ///< inputs were left to whoever was awake
+  int refills_for_all_ = 0;   ///< so many more wake all: whoever was awake was not enough
 
   std::chrono::steady_clock::time_point last_refill_;
   std::uint64_t delivered_ = 0;

@@ -199,6 +199,33 @@ TEST(Ring, CarriesTheLengthOfARun) {
   EXPECT_TRUE(consumer.empty());
 }
 
+TEST(Ring, TheShortWayOfARingOfRunsShowsTheirNumbersAndNothingElse) {
+  Memory memory(256);
+  RingProducer producer = memory.producer();
+  RingConsumer consumer(memory.header.get(), memory.data.get(), 256, 0, Kind::kRun);
+  RecordHeader header{};
+  for (std::uint64_t i = 1; i < 100; ++i) {
+    const bool run = i % 3 != 0;
+    const Kind kind = run ? Kind::kRun : Kind::kError;
+    std::byte* const place = producer.try_reserve(16);
+    const RecordHeader written{.position = 5, .item = 0, .kind = static_cast<std::uint8_t>(kind)};
+    const std::uint64_t word = run ? i : 0;  // an error without text
+    std::memcpy(place, &written, sizeof written);
+    std::memcpy(place + 8, &word, sizeof word);
+    producer.publish();
+    const std::byte* const number = consumer.peek_common(header);
+    ASSERT_EQ(number != nullptr, run) << i;
+    if (run) {
+      EXPECT_EQ(std::memcmp(number, &i, sizeof i), 0);
+    } else {
+      Record record;  // also after a pad
+      ASSERT_EQ(consumer.peek(record), Next::kRecord);
+    }
+    consumer.pop();
+    consumer.release();
+  }
+}
+
 TEST(Ring, TheShortWayShowsValuesAndNothingElse) {
   Memory memory(256);
   RingProducer producer = memory.producer();
