@@ -38,6 +38,19 @@ bool wants_holders(const Sample& sample, const Tracker& tracker) {
   return false;
 }
 
+/// Shells in which a person may work beside a process on a GPU, in its container or job. Nobody needs to know more than
+/// that there is one.
+std::set<int> shells(const Sample& sample) {
+  constexpr std::size_t kMostShells = 128;
+  std::set<int> pids;
+  const auto& gpus = sample.driver.gpus;
+  if (std::all_of(gpus.begin(), gpus.end(), [](const GpuSample& gpu) { return gpu.rows.empty(); })) return pids;
+  for (const ProcessBrief& process : sample.host.processes) {
+    if (pids.size() < kMostShells && is_terminal(process, nullptr)) pids.insert(process.pid);  // by its name alone
+  }
+  return pids;
+}
+
 /// First what stops most: severity, then the rule, then GPU and pid.
 bool before(const Finding& a, const Finding& b) {
   if (a.severity != b.severity) return a.severity > b.severity;
@@ -94,6 +107,7 @@ Report conclude(Source& source, const Thresholds& limits, Tracker& tracker, cons
                               "is stuck in a driver is not known");
   describe_processes(report, looks.first, last, source, looks.most_busy);
   describe_gpus(report, last, tracker, source);
+  source.describe_processes(last, shells(last));
   const Scene scene{
       last,        tracker,          holders,         limits,
       report.once, report.container, report.window_s, [&](std::uint32_t uid) { return source.user(uid); }};

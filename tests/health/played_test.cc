@@ -47,6 +47,22 @@ TEST_P(EachSituation, IsJudgedTheSameThroughFilesAndDriver) {
   }
 }
 
+/// It is above no process on a GPU, so nothing else would make anybody look at it.
+TEST(Shell, OfAPersonInTheSameContainerIsSeenThroughFiles) {
+  const Scenario scenario = demo_scenario("idle-container-with-shell");
+  const auto texts = situations();
+  const auto text =
+      std::find_if(texts.begin(), texts.end(), [&](const Situation& one) { return one.name == scenario.name(); });
+  drover_test::PlayedMachine played(scenario, text->text);
+  const Report report =
+      run_inspection(played.source(), limits_of(scenario, {}),
+                     {.window_s = scenario.window(), .interval_s = scenario.window() / 60, .history = {}});
+  ASSERT_FALSE(report.findings.empty());
+  ASSERT_FALSE(report.findings.front().action.empty());
+  EXPECT_NE(report.findings.front().action.front().find("pid 95 (bash)"), std::string::npos)
+      << report.findings.front().action.front();
+}
+
 INSTANTIATE_TEST_SUITE_P(Shipped, EachSituation, testing::ValuesIn(situations()), [](const auto& one) {
   std::string name = one.param.name;
   std::replace(name.begin(), name.end(), '-', '_');

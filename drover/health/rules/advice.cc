@@ -212,14 +212,44 @@ const Subject* at_work_beside(const Scene& scene, const std::vector<Subject>& al
   return found == all.end() ? nullptr : &*found;
 }
 
+/// Whether it, or its launcher, is the first process of its container, which ends with that in any case.
+bool holds_container(const HostSample& host, const Subject& subject) {
+  const Ancestors line = Ancestors::and_itself(host, *subject.brief);
+  return std::any_of(line.begin(), line.end(), [&](const ProcessBrief& at) {
+    const ProcessDetail* const detail = find_detail(host, at.pid);
+    return detail != nullptr && detail->inner_pid == 1 && (at.pid == subject.pid || is_launcher(at, detail));
+  });
+}
+
+/// A person's shell that would end with its container, pod, unit or Slurm job, as that of srun --pty or docker exec:
+/// what is typed there need not be on a GPU. nullptr: there is none, or it is there to look at the job.
+const ProcessBrief* shell_beside(const HostSample& host, const Subject& subject) {
+  if (subject.brief == nullptr || holds_container(host, subject)) return nullptr;
+  const auto& processes = host.processes;
+  const auto found = std::find_if(processes.begin(), processes.end(), [&](const ProcessBrief& process) {
+    const ProcessDetail* const detail = find_detail(host, process.pid);
+    if (detail == nullptr || process.pid == subject.pid || process.state == 'Z') return false;
+    if (!is_terminal(process, detail)) return false;
+    const Job job = job_of(host, process, *detail);
+    return job.scheduler == subject.job.scheduler && job.id == subject.job.id;
+  });
+  return found == processes.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 void advise_asking(const Scene& scene, const std::vector<Subject>& all, const Subject& subject, Finding& finding) {
-  const Subject* const other = subject.job.scheduler.empty() ? nullptr : at_work_beside(scene, all, subject);
-  if (other == nullptr) return advise_asking(finding, subject.job);
+  const HostSample& host = scene.last.host;
+  const bool alone = subject.job.scheduler.empty();
+  const Subject* const other = alone ? nullptr : at_work_beside(scene, all, subject);
+  const ProcessBrief* const shell = alone || other != nullptr ? nullptr : shell_beside(host, subject);
+  if (other == nullptr && shell == nullptr) return advise_asking(finding, subject.job);
   advise_asking(finding, Job());
-  finding.action.back() += "; do not end " + (subject.job.label.empty() ? subject.job.id : subject.job.label) +
-                           " as a whole: pid " + name_of(scene.last.host, other->pid) + " of it may be at work";
+  const std::string whole = subject.job.label.empty() ? subject.job.id : subject.job.label;
+  finding.action.back() +=
+      "; do not end " + whole + " as a whole: pid " +
+      (other != nullptr ? name_of(host, other->pid) + " of it may be at work"
+                        : name_of(host, shell->pid) + " of it is a shell that a person types into");
 }
 
 void advise_evidence(Finding& finding, int pid, bool collective, bool python) {

@@ -190,6 +190,12 @@ bool ends_parent_too(const Scene& scene, const Subject& zombie) {
   return job.scheduler == zombie.job.scheduler && job.id == zombie.job.id;
 }
 
+/// Whether its container ends with it.
+bool is_first_of_container(const HostSample& host, int pid) {
+  const ProcessDetail* const detail = find_detail(host, pid);
+  return detail != nullptr && detail->inner_pid == 1;
+}
+
 /// A zombie is gone when its parent asks for it.
 void advise_parent(const Scene& scene, const Subject& zombie, Finding& finding) {
   const int pid = zombie.brief->parent;
@@ -200,9 +206,10 @@ void advise_parent(const Scene& scene, const Subject& zombie, Finding& finding) 
   } else if (!may_be_signalled(scene, parent, zombie)) {
     finding.action.push_back("a zombie cannot be killed, and only its parent, pid " + name +
                              ", can collect it: ask its owner, and do not end it, as others may depend on it");
-  } else if (does_more(scene, *parent)) {
+  } else if (const bool first = is_first_of_container(scene.last.host, pid); first || does_more(scene, *parent)) {
     finding.action.push_back("a zombie cannot be killed: kill -CHLD " + number + " asks its parent, pid " + name +
-                             ", to collect it, and ends nothing; do not end the parent, which does more than that");
+                             ", to collect it, and ends nothing; do not end the parent, " +
+                             (first ? "with which its container ends" : "which does more than that"));
   } else {
     finding.action.push_back("a zombie cannot be killed: kill -CHLD " + number + " asks its parent, pid " + name +
                              ", to collect it; if that does not help, end the parent after asking: kill -TERM " +

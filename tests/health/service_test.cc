@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "drover/health/rules/rules.h"
+#include "health/played_reports.h"
+
+/// What serves and waits is well, and no advice ends what others do beside.
+namespace {
+
+using namespace drover::health;
+using namespace drover_test;
+
+bool says(const std::vector<std::string>& lines, const char* text) {
+  return joined(lines).find(text) != std::string::npos;
+}
+
+TEST(Advice, EndsNoJobOrContainerInWhichAPersonHasAShell) {
+  const Finding job = shipped("idle-interactive-slurm", Rule::kR8);
+  EXPECT_FALSE(says(job.action, "scancel")) << joined(job.action);
+  EXPECT_TRUE(says(job.action, "do not end slurm 91 as a whole: pid 60 (bash)")) << joined(job.action);
+  EXPECT_TRUE(says(job.action, "kill -TERM 4000")) << joined(job.action);
+  const Finding container = shipped("idle-container-with-shell", Rule::kR8);
+  EXPECT_FALSE(says(container.action, "docker stop")) << joined(container.action);
+  EXPECT_TRUE(says(container.action, "as a whole: pid 95 (bash)")) << joined(container.action);
+}
+
+TEST(Advice, EndsAContainerOfWhichTheProcessIsTheFirstOne) {
+  const Finding finding = shipped("idle-container-looked-into", Rule::kR8);
+  EXPECT_TRUE(says(finding.action, "docker stop 5d41402abc4b")) << joined(finding.action);
+}
+
+TEST(Advice, EndsNoFirstProcessOfAContainerForAZombie) {
+  const Finding finding = shipped("defunct-below-first-of-container", Rule::kR3);
+  EXPECT_FALSE(says(finding.action, "kill -TERM 90")) << joined(finding.action);
+  EXPECT_TRUE(says(finding.action, "with which its container ends")) << joined(finding.action);
+}
+
+}  // namespace
