@@ -237,8 +237,9 @@ int parse_first_free_port(std::string_view text) {
 
 bool is_port_of_service(int port, int first_free) {
   constexpr int kGrpc = 50'051;
-  // ncclras; the port of PyTorch's tutorial, and of its examples; TensorBoard beside a training.
-  static constexpr std::array<int, 4> kOfTraining = {28'028, 12'355, 23'456, 6'006};
+  // ncclras; the port of PyTorch's tutorial, and of its examples. Not TensorBoard's: that is a process of its own, and
+  // where only its port is forwarded others serve there.
+  static constexpr std::array<int, 3> kOfTraining = {28'028, 12'355, 23'456};
   if (std::find(kOfTraining.begin(), kOfTraining.end(), port) != kOfTraining.end()) return false;
   if (port >= 29'500 && port < 29'600) return false;  // PyTorch's default, and the next ones of further jobs
   return port < first_free || port == kGrpc;

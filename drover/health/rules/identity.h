@@ -46,7 +46,8 @@ const char* to_text(Kind kind) noexcept;
 /// kSystem: a display server, MPS, the vendor's daemons, a virtual machine: what holds memory by design. A notebook or
 /// server counts also when it is an ancestor, unless a person's shell lies between, as in a terminal of JupyterLab; the
 /// interpreter that a person types into is a notebook, too. The port of a service, its own or of the program that it is
-/// a worker of, makes a server only of what is no rank of a job and no worker of Ray, all of which listen. Only the
+/// a worker of, makes a server only of what is no rank of a job and no worker of Ray, all of which listen. An engine of
+/// vLLM or SGLang is what the program is that uses it. What a worker of a queue starts serves, but no job. Only the
 /// name, the program, its script or module count, no other argument, and never a part of a script's name, as in
 /// train_vllm.py. What is left of a server that is gone is none.
 Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail* detail);
@@ -62,6 +63,9 @@ bool is_adopted(const HostSample& host, const ProcessBrief& process, bool contai
 /// Whether it can do nothing without the process that started it, which is gone: an engine of vLLM or SGLang, a worker
 /// of Ray.
 bool has_lost_its_server(const HostSample& host, const ProcessBrief& process);
+
+/// The program that an engine of vLLM or SGLang works for. nullptr: it is not seen, or it is no such engine, or Ray's.
+const ProcessBrief* user_of_engine(const HostSample& host, const ProcessBrief& process);
 
 /// Whether it starts and watches the ranks of a job: torchrun, mpirun and the like, or their daemon on this node. A
 /// shell does not.

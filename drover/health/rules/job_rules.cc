@@ -242,6 +242,7 @@ std::string reason_to_idle(const JobView& view, double held) {
   const ProcessBrief& brief = *view.subject.brief;
   const bool actor = kind == Kind::kPlain && is_ray_worker(brief) && !view.subject.job.ranked();
   if (actor && !has_lost_its_server(view.scene.last.host, brief)) return "a fault: an actor of Ray waits for calls";
+  if (std::string reason = reason_to_wait(view); !reason.empty()) return reason;
   const std::string at_work = peer_at_work(view, held);
   return at_work.empty() ? at_work : "a fault, it seems: " + at_work + ", and the others wait for it";
 }

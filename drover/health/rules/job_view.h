@@ -58,6 +58,10 @@ bool may_poll(const ProcessTrack& track);
 /// one, so its CPU use always counts.
 std::string peer_at_work(const JobView& view, double held);
 
+/// Why it may wait for as long as it likes for what others give it: it is a service of the machine, or the engine of a
+/// program that is at work; empty: nothing tells.
+std::string reason_to_wait(const JobView& view);
+
 /// "Slurm has no step of job 77 here any more"; empty: it has one, or it is not Slurm's.
 std::string sign_of_slurm(const JobView& view);
 

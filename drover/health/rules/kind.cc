@@ -40,8 +40,8 @@ constexpr auto kNotebooks = std::to_array<std::string_view>(
      "jupyterhub-singleuser", "colab_kernel_launcher", "colab_kernel_launcher.py", "rsession", "marimo",
      // A person types into these as well.
      "ipython", "ipython3", "bpython", "ptpython", "spyder_kernels", "pydevconsole.py"});
-/// Of Ray, whose workers also train, a replica of Serve and a worker of vLLM. Workers of a queue wait for tasks as
-/// servers do for requests.
+/// Of Ray, whose workers also train, a replica of Serve and a worker of vLLM. Some of these get their requests by a
+/// Unix socket or a queue, or serve by programs of other names below them.
 constexpr auto kServers = std::to_array<std::string_view>({"vllm",
                                                            "VLLM::",
                                                            "sglang",
@@ -61,10 +61,18 @@ constexpr auto kServers = std::to_array<std::string_view>({"vllm",
                                                            "pvserver",
                                                            "dask",
                                                            "distributed.cli",
-                                                           "celery",
-                                                           "[celeryd",
-                                                           "rq",
-                                                           "rqworker"});
+                                                           "dynamo.vllm",
+                                                           "dynamo.sglang",
+                                                           "dynamo.trtllm",
+                                                           "local-ai",
+                                                           "lm-studio",
+                                                           "lms",
+                                                           "xinference",
+                                                           "uwsgi",
+                                                           "daphne",
+                                                           "granian"});
+/// Workers of a queue wait for tasks as servers do for requests.
+constexpr std::array<std::string_view, 4> kQueues = {"celery", "[celeryd", "rq", "rqworker"};
 /// Words that make a server of whatever has one of them in its name: trtllm-serve, model_server, "lmdeploy serve".
 constexpr std::array<std::string_view, 3> kServing = {"serve", "server", "serving"};
 /// Servers of editors: what a person starts from there serves nobody.
@@ -143,15 +151,20 @@ bool names_serving(std::string_view name) {
   return false;
 }
 
+template <std::size_t N>
+bool is_called(const ProcessBrief& process, const Program& runs, const std::array<std::string_view, N>& words) {
+  return is_called(process.name, words) || is_called(runs.program, words) || is_called(runs.script, words);
+}
+
 /// What name and command line say about one process.
 Kind own_kind(const ProcessBrief& process, const ProcessDetail* detail) {
   if (starts_with_any(process.name, kSystem) || process.name == "vgpu") return Kind::kSystem;
   const Program runs = program_of(detail);
   const std::array<std::string_view, 3> names = {process.name, runs.program, runs.script};
   const auto any = [&](const auto& fits) { return std::any_of(names.begin(), names.end(), fits); };
-  if (any([](std::string_view name) { return is_called(name, kNotebooks); })) return Kind::kNotebook;
+  if (is_called(process, runs, kNotebooks)) return Kind::kNotebook;
   if (any([](std::string_view name) { return is_one_of(name, kEditors); })) return Kind::kPlain;
-  const bool serves = any([](std::string_view name) { return is_called(name, kServers); }) ||
+  const bool serves = is_called(process, runs, kServers) || is_called(process, runs, kQueues) ||
                       names_serving(runs.program) || names_serving(runs.script) || is_one_of(runs.command, kServing);
   return serves ? Kind::kServer : Kind::kPlain;
 }
@@ -163,14 +176,25 @@ bool is_debugger(const ProcessDetail* detail) {
          runs.path.ends_with("/debugpy/adapter");
 }
 
+/// Whether what it starts ends by itself: the ranks of a training, a task of Airflow.
+bool starts_jobs(const ProcessBrief& process, const ProcessDetail* detail) {
+  const Program runs = program_of(detail);
+  const bool airflow = runs.program == "airflow" || runs.script == "airflow";
+  return is_launcher(process, detail) || (airflow && (runs.command == "task" || runs.command == "tasks"));
+}
+
 /// What started it, unless a person's shell lies between: what is started in a terminal is no part of who opened that.
+/// A worker of a queue may be given jobs to start, which are no servers then.
 Kind kind_of_ancestors(const HostSample& host, const ProcessBrief& process) {
+  bool of_job = false;
   for (const ProcessBrief& ancestor : Ancestors(host, process)) {
     const ProcessDetail* const more = find_detail(host, ancestor.pid);
     if (is_terminal(ancestor, more)) break;
     if (is_debugger(more)) return Kind::kDebugged;
     const Kind kind = own_kind(ancestor, more);
-    if (kind == Kind::kNotebook || kind == Kind::kServer) return kind;
+    const bool gives_jobs = of_job && is_called(ancestor, program_of(more), kQueues);
+    if (kind == Kind::kNotebook || (kind == Kind::kServer && !gives_jobs)) return kind;
+    of_job = of_job || starts_jobs(ancestor, more);
   }
   return Kind::kPlain;
 }
@@ -188,6 +212,27 @@ bool is_of_service(const HostSample& host, const ProcessBrief& process) {
   return false;
 }
 
+/// The topmost of it and those above it that cannot serve without who started them.
+const ProcessBrief& topmost_part(const HostSample& host, const ProcessBrief& process) {
+  const ProcessBrief* top = &process;
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    if (!starts_with_any(ancestor.name, kParts)) break;
+    top = &ancestor;
+  }
+  return *top;
+}
+
+/// What an engine is depends on who uses it: a script may ask the questions itself. Where it may not be seen whether
+/// that one listens, it may serve.
+Kind kind_of_engine(const HostSample& host, const ProcessBrief& process) {
+  const ProcessBrief* const user = user_of_engine(host, process);
+  const ProcessDetail* const detail = user != nullptr ? find_detail(host, user->pid) : nullptr;
+  if (detail == nullptr || !detail->listens) return Kind::kServer;
+  const Kind kind = kind_of(host, *user, detail);
+  const bool interactive = kind == Kind::kNotebook || kind == Kind::kDebugged;
+  return interactive || kind == Kind::kPlain ? kind : Kind::kServer;
+}
+
 }  // namespace
 
 const char* to_text(Kind kind) noexcept {
@@ -201,12 +246,15 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
   if (process.state == 't' || (detail != nullptr && detail->tracer != 0)) return Kind::kDebugged;
   if (process.state == 'T') return Kind::kStopped;
   if (own == Kind::kServer && has_lost_its_server(host, process)) return Kind::kPlain;
+  if (own == Kind::kServer) return kind_of_engine(host, process);
   if (own != Kind::kPlain) return own;
   const ProcessBrief* const parent = find_process(host, process.parent);
   const bool typed = parent != nullptr && is_terminal(*parent, find_detail(host, parent->pid));
   if (typed && program_of(detail).prompt) return Kind::kNotebook;
   if (const Kind kind = kind_of_ancestors(host, process); kind != Kind::kPlain) return kind;
-  const bool listens_anyway = is_ray_worker(process) || (detail != nullptr && job_of(*detail).ranked());
+  const bool ranked = detail != nullptr && job_of(*detail).ranked();
+  if (is_debugger(detail) && !ranked) return Kind::kDebugged;
+  const bool listens_anyway = is_ray_worker(process) || ranked;
   return !listens_anyway && is_of_service(host, process) ? Kind::kServer : Kind::kPlain;
 }
 
@@ -224,17 +272,20 @@ bool is_adopted(const HostSample& host, const ProcessBrief& process, bool contai
   return later > kStartsAtOnce * os::clock_ticks();
 }
 
+const ProcessBrief* user_of_engine(const HostSample& host, const ProcessBrief& process) {
+  if (!starts_with_any(process.name, kParts)) return nullptr;
+  const ProcessBrief& top = topmost_part(host, process);
+  const ProcessBrief* const user = is_ray_worker(top) ? nullptr : find_process(host, top.parent);
+  return user != nullptr && !starts_with_any(user->name, kParts) ? user : nullptr;  // data may be wrong
+}
+
 bool has_lost_its_server(const HostSample& host, const ProcessBrief& process) {
   if (!starts_with_any(process.name, kParts)) return false;
-  const ProcessBrief* top = &process;
-  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
-    if (!starts_with_any(ancestor.name, kParts)) break;
-    top = &ancestor;
-  }
-  const ProcessBrief* const parent = find_process(host, top->parent);
+  const ProcessBrief& top = topmost_part(host, process);
+  const ProcessBrief* const parent = find_process(host, top.parent);
   // In a container pid 1 may be the server itself; one that is not shown is the machine's.
   const bool shown = find_process(host, 1) != nullptr;
-  return is_adopted(host, *top, shown) || (parent != nullptr && is_terminal(*parent, find_detail(host, parent->pid)));
+  return is_adopted(host, top, shown) || (parent != nullptr && is_terminal(*parent, find_detail(host, parent->pid)));
 }
 
 bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail) {

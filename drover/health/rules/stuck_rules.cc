@@ -106,6 +106,13 @@ void advise_kernel(const Scene& scene, const std::vector<Subject>& all, const Su
   }
 }
 
+/// Whether it runs, as a killed process does that gives back hundreds of gigabytes, pinned ones above all. Nobody needs
+/// longer for that than r6.medium.
+bool gives_back(const ProcessTrack& track) {
+  static constexpr double kMuch = 0.5;  // of a core
+  return track.killed.holds() && !track.stuck.holds() && track.measured && track.own_share >= kMuch;
+}
+
 /// R2 for one process: `subject` may be on no GPU.
 void judge_kernel(const Scene& scene, const std::vector<Subject>& all, const Subject& subject,
                   std::vector<Finding>& findings) {
@@ -120,7 +127,8 @@ void judge_kernel(const Scene& scene, const std::vector<Subject>& all, const Sub
   explain_kernel(subject, *track, killed, finding);
   if (!explain_wait(scene, subject, *track, finding)) advise_kernel(scene, all, subject, *track, finding);
   const bool by_kill = killed && (!stuck || track->killed.length() >= scene.limits[kR2Kill]);
-  const double enough = scene.limits[by_kill ? kR2Kill : kR2State];
+  if (gives_back(*track)) finding.not_because.emplace_back("an end that takes long: it runs, as one that frees memory");
+  const double enough = scene.limits[gives_back(*track) ? kR6Medium : by_kill ? kR2Kill : kR2State];
   const double held = by_kill ? track->killed.length() : track->stuck.length();
   // What others have to give comes in minutes, or somebody has to look.
   const bool patient = (track->in_storage || track->for_memory) && track->stuck.length() < scene.limits[kR8Warn];

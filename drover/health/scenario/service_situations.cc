@@ -49,6 +49,196 @@ proc 90 ppid=80 cmd="python start.py" inner=1 wchan=do_wait cgroup=/kubepods.sli
 proc 4000 ppid=90 state=Z cgroup=/kubepods.slice/kubepods-podc4ca_42.slice/cri-containerd-9f86.scope
 on 0 4000 vram=24
 )"},
+    {"idle-vllm-batch", R"(
+title A script that serves nobody has an engine of vLLM, and both have slept for two hours
+window 8000
+expect R8 warning 4001
+gpu 0 power=70
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python score_answers.py --model qwen" wchan=futex_wait_queue
+proc 4001 ppid=4000 name=VLLM::EngineCor cmd=VLLM::EngineCore wchan=do_epoll_wait
+on 0 4001 vram=70
+)"},
+    {"spinning-vllm-batch", R"(
+title The workers of such an engine spin in a collective for half an hour
+window 1800
+expect R6 warning 4002
+expect R6 warning 4003
+gpu 0 power=95 nvlink=0
+gpu 1 power=95 nvlink=0
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python score_answers.py --model qwen" wchan=futex_wait_queue
+proc 4001 ppid=4000 name=VLLM::EngineCor cmd=VLLM::EngineCore wchan=do_epoll_wait
+proc 4002 ppid=4001 name=VLLM::Worker_TP cmd=VLLM::Worker_TP0 state=R cpu=1 io=0
+proc 4003 ppid=4001 name=VLLM::Worker_TP cmd=VLLM::Worker_TP1 state=R cpu=1 io=0
+on 0 4002 vram=70 sm=100 mem=0
+on 1 4003 vram=70 sm=100 mem=0
+)"},
+    {"idle-unit-of-a-person", R"(
+title A script that a person has left in a system unit by systemd-run; the unit's name makes no service of it
+window 8000
+expect R8 warning 4000
+gpu 0 power=62
+proc 4000 ppid=1 uid=1000 session=4000 cmd="python fit.py" wchan=futex_wait_queue cgroup=/system.slice/run-r81f.service
+on 0 4000 vram=20
+)"},
+    {"idle-below-service", R"(
+title A system unit of a runner of jobs starts a script in a session of its own, which was forgotten
+window 8000
+expect R8 warning 4000
+gpu 0 power=62
+proc 80 ppid=1 uid=995 session=80 name=runner cmd="/opt/runner/runner start" cgroup=/system.slice/runner.service
+proc 90 ppid=80 uid=995 session=90 name=bash cmd="bash /opt/runner/work/17/step.sh" cgroup=/system.slice/runner.service
+proc 4000 ppid=90 uid=995 session=90 cmd="python fit.py" wchan=futex_wait_queue cgroup=/system.slice/runner.service
+on 0 4000 vram=20
+)"},
+    {"idle-debugpy-listens", R"(
+title A program waits for its debugger by debugpy, which nobody has attached for two days
+window 172800
+expect R8 warning 4000
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python -m debugpy --listen 5678 --wait-for-client fit.py" listen=5678 wchan=futex_wait_queue
+on 0 4000 vram=10
+)"},
+    {"spinning-task-of-celery", R"(
+title Airflow with Celery: the ranks of a task's torchrun spin for half an hour
+window 1800
+expect R6 warning 4000
+expect R6 warning 4001
+gpu 0 power=95 nvlink=0
+gpu 1 power=95 nvlink=0
+proc 80 name=celery cmd="/srv/airflow/bin/python /srv/airflow/bin/airflow celery worker"
+proc 81 ppid=80 name="[celeryd: celery" cmd="[celeryd: celery@gpu7:ForkPoolWorker-2]"
+proc 90 ppid=81 name=bash cmd="bash -c torchrun --nproc-per-node 2 fit.py"
+proc 100 ppid=90 name=torchrun cmd="python /usr/bin/torchrun --nproc-per-node 2 fit.py"
+proc 4000 ppid=100 cmd="python fit.py" state=R cpu=1 io=0 env="RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python fit.py" state=R cpu=1 io=0 env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+on 0 4000 vram=20 sm=100 mem=0
+on 1 4001 vram=20 sm=100 mem=0
+)"},
+    {"idle-task-of-airflow", R"(
+title A task of Airflow, which a worker of Celery has started, sleeps for two hours
+window 8000
+expect R8 warning 4000
+gpu 0 power=62
+proc 80 name=celery cmd="/srv/airflow/bin/python /srv/airflow/bin/airflow celery worker"
+proc 82 ppid=80 name=airflow cmd="airflow task runner: fit.step"
+proc 4000 ppid=82 cmd="python fit.py" wchan=futex_wait_queue
+on 0 4000 vram=20
+)"},
+    {"stuck-killed-and-runs", R"(
+title A killed process has used a whole core for seven minutes and has not ended: it gives nothing back any more
+window 420
+expect R2 warning 4000
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python fit.py" state=R cpu=1 kill=1
+on 0 4000 vram=5
+)"},
+    {"idle-none-vllm-below-service", R"(
+title An engine of vLLM below a program of one's own that listens, which rest over night
+window 30000
+expect none
+gpu 0 power=70
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python chat_backend.py" listen=8000 wchan=do_epoll_wait
+proc 4001 ppid=4000 name=VLLM::EngineCor cmd=VLLM::EngineCore wchan=do_epoll_wait
+on 0 4001 vram=70
+)"},
+    {"idle-none-vllm-script-works", R"(
+title An engine of vLLM waits for its script, which marks the answers on the CPU for two hours
+window 8000
+expect none
+gpu 0 power=70
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python score_answers.py --model qwen" state=R cpu=3
+proc 4001 ppid=4000 name=VLLM::EngineCor cmd=VLLM::EngineCore wchan=do_epoll_wait
+on 0 4001 vram=70
+)"},
+    {"idle-none-dynamo", R"(
+title A worker of NVIDIA Dynamo, which gets its requests by a queue and listens nowhere, rests over night
+window 30000
+expect none
+gpu 0 power=70
+proc 1000 ppid=1 cmd="python3 -m dynamo.vllm --model qwen" wchan=do_epoll_wait
+proc 4001 ppid=1000 name=VLLM::EngineCor cmd=VLLM::EngineCore wchan=do_epoll_wait
+on 0 4001 vram=70
+)"},
+    {"idle-none-localai", R"(
+title LocalAI serves by a backend of its own name, with a port that the kernel chose; both rest for three hours
+window 10800
+expect none
+gpu 0 power=30
+proc 90 name=local-ai cmd="/usr/local/bin/local-ai run" listen=8080
+proc 4000 ppid=90 name=llama-cpp-avx51 cmd="/backends/cuda12-llama-cpp/llama-cpp-avx512 --addr 127.0.0.1:40115" listen=40115 wchan=futex_wait_queue
+on 0 4000 vram=20
+)"},
+    {"idle-none-uwsgi", R"(
+title An application below uwsgi, which nginx asks by a Unix socket, rests over night
+window 30000
+expect none
+gpu 0 power=62
+proc 90 name=uwsgi cmd="uwsgi --ini /srv/demo/uwsgi.ini"
+proc 4000 ppid=90 name=uwsgi cmd="uwsgi --ini /srv/demo/uwsgi.ini" wchan=do_epoll_wait
+on 0 4000 vram=10
+)"},
+    {"idle-none-unit-of-queue", R"(
+title A system unit with an account of its own waits for messages of a queue over night
+window 30000
+expect none
+gpu 0 power=40
+proc 4000 ppid=1 uid=987 session=4000 cmd="/srv/subtitles/bin/python -m subtitles.consume" cgroup=/system.slice/subtitles.service wchan=do_epoll_wait
+on 0 4000 vram=10
+)"},
+    {"idle-none-supervisord", R"(
+title The same below supervisord in a container, by a script of a shell
+window 30000
+expect none
+gpu 0 power=40
+proc 80 name=containerd-shim uid=0
+proc 85 ppid=80 uid=0 inner=1 name=supervisord cmd="/usr/bin/python3 /usr/bin/supervisord -n" cgroup=/system.slice/docker-7d793037a076.scope
+proc 90 ppid=85 uid=0 inner=8 name=sh cmd="sh /srv/run.sh" cgroup=/system.slice/docker-7d793037a076.scope
+proc 4000 ppid=90 uid=0 inner=9 cmd="python consume.py" wchan=do_epoll_wait cgroup=/system.slice/docker-7d793037a076.scope
+on 0 4000 vram=10
+)"},
+    {"idle-none-debugpy-listens", R"(
+title A program that its owner holds by debugpy waits at a breakpoint for two hours
+window 8000
+expect none
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python -m debugpy --listen 5678 fit.py" wchan=futex_wait_queue
+proc 4100 ppid=4000 cmd="/usr/bin/python /usr/lib/python3/dist-packages/debugpy/adapter --for-server 41007" listen=5678
+on 0 4000 vram=10
+)"},
+    {"idle-none-celery-computes-itself", R"(
+title A model is held by a child of a worker of Celery, which is no task of Airflow, and waits for work over night
+window 30000
+expect none
+gpu 0 power=62
+proc 80 name=celery cmd="/srv/app/bin/python /srv/app/bin/celery -A app worker"
+proc 4000 ppid=80 cmd="python embed.py" wchan=pipe_read
+on 0 4000 vram=20
+)"},
+    {"idle-none-demo-on-6006", R"(
+title A demonstration with the one port that its provider forwards, 6006, rests over night
+window 30000
+expect none
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python app.py" listen=6006 wchan=do_epoll_wait
+on 0 4000 vram=20
+)"},
+    {"stuck-none-killed-gives-back", R"(
+title A killed process gives back a terabyte of pinned memory for two minutes: it runs in the kernel
+window 120
+expect none
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 cmd="python fit_offload.py" state=R cpu=1 kill=1
+on 0 4000 vram=5
+)"},
 };
 
 }  // namespace
