@@ -170,12 +170,15 @@ bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   const ProcessTrack* const track = view.subject.track;
   const Scene& scene = view.scene;
   if (!view.subject.job.ranked() || view.subject.kind != Kind::kPlain) return false;
-  if (!view.holds_idle || track == nullptr || !track->blocked.holds()) return false;
+  const double naps = naps_for(view);
+  if (!view.holds_idle || track == nullptr || (!track->blocked.holds() && naps <= 0)) return false;
   Finding finding = about(scene, Rule::kR7, view.subject, "BLOCKED JOB");
-  const double held = std::min(view.idle, track->blocked.length());
+  const double held = naps > 0 ? naps : std::min(view.idle, track->blocked.length());
   const ProcessDetail* const detail = view.subject.detail;
-  finding.because.push_back("nothing ran on its GPU and " + who_slept(*view.subject.brief) + " for " +
-                            duration_text(held));
+  finding.because.push_back(
+      "nothing ran on its GPU and " +
+      (naps > 0 ? "it only looked again and again, as for the lock of a file," : who_slept(*view.subject.brief)) +
+      " for " + duration_text(held));
   name_silence(view, finding);
   if (detail != nullptr && !detail->first.waits_in.empty()) {
     finding.because.push_back("its first thread waits in " + detail->first.waits_in);
@@ -189,12 +192,14 @@ bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   const bool all_seen = track->io_known && view.subject.brief->threads <= kMostThreads;
   const bool explained = explain_waiting(view, held, finding);
   const bool sure = (view.was_busy || peer_spins) && all_seen && !explained;
-  grade(scene, finding, held, scene.limits[kR7Hold], explained ? Severity::kInfo : Severity::kWarning,
+  grade(scene, finding, held, scene.limits[naps > 0 ? kR8Warn : kR7Hold],
+        explained ? Severity::kInfo : Severity::kWarning,
         explained ? Confidence::kLow
         : sure    ? Confidence::kHigh
                   : Confidence::kMedium,
         view.idle_looks);
-  finding.limits = {scene.limits.text(kR7Hold), scene.limits.text(kR7Cpu), scene.limits.text(kR7Io)};
+  finding.limits = {scene.limits.text(naps > 0 ? kR8Warn : kR7Hold), scene.limits.text(naps > 0 ? kR8Cpu : kR7Cpu),
+                    scene.limits.text(naps > 0 ? kR8Io : kR7Io)};
   advise(view, finding);
   findings.push_back(std::move(finding));
   return true;

@@ -58,6 +58,11 @@ bool may_poll(const ProcessTrack& track);
 /// one, so its CPU use always counts.
 std::string peer_at_work(const JobView& view, double held);
 
+/// For how long it has looked again and again for what does not come, as for a lock that somebody left on a file: its
+/// first thread sleeps for a time, and neither it nor another rank here does more, for r8.warn at least; else 0. Of one
+/// rank alone that is a pause.
+double naps_for(const JobView& view);
+
 /// Why it may wait for as long as it likes for what others give it: it is a service of the machine, or the engine of a
 /// program that is at work; empty: nothing tells.
 std::string reason_to_wait(const JobView& view);

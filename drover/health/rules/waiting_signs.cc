@@ -46,7 +46,28 @@ bool is_at_work(const JobView& view, const ProcessBrief& program) {
   });
 }
 
+/// Until a time that it chose itself.
+bool naps(const ThreadSample& thread) {
+  const auto in = [&](const char* place) { return thread.waits_in.find(place) != std::string::npos; };
+  return thread.state == 'S' && (in("nanosleep") || in("common_nsleep"));
+}
+
+/// For how long it has done next to nothing, on its GPUs and on the CPU.
+double calm_for(const JobView& view) {
+  const ProcessTrack* const track = view.subject.track;
+  return view.holds_idle && track != nullptr && track->calm.holds() ? std::min(view.idle, track->calm.length()) : 0;
+}
+
 }  // namespace
+
+double naps_for(const JobView& view) {
+  const ProcessDetail* const detail = view.subject.detail;
+  if (detail == nullptr || !naps(detail->first)) return 0;
+  double least = calm_for(view);
+  const std::vector<const Subject*> others = peers(view);
+  for (const Subject* const peer : others) least = std::min(least, calm_for(JobView(view.scene, *peer, view.all)));
+  return others.empty() || least < view.scene.limits[Limit::kR8Warn] ? 0 : least;
+}
 
 std::string reason_to_wait(const JobView& view) {
   const Subject& subject = view.subject;

@@ -136,6 +136,34 @@ proc 90 name=bash
 proc 4000 ppid=90 cmd="python fit.py" state=R cpu=1 kill=1
 on 0 4000 vram=5
 )"},
+    {"blocked-stale-lock", R"(
+title Two ranks look for two hours, ten times a second, whether a lock goes away that a killed build left on a file
+window 8000
+expect R7 warning 4000
+expect R7 warning 4001
+gpu 0 power=62
+gpu 1 power=62
+proc 90 name=bash
+proc 100 ppid=90 name=torchrun cmd="python /usr/bin/torchrun --nproc-per-node 2 fit.py"
+proc 4000 ppid=100 cmd="python fit.py" wchan=hrtimer_nanosleep cpu=0.005 io=0 env="RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python fit.py" wchan=hrtimer_nanosleep cpu=0.005 io=0 env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+on 0 4000 vram=0.5
+on 1 4001 vram=0.5
+)"},
+    {"blocked-none-lock-of-build", R"(
+title The same while the other rank compiles what the lock is for
+window 8000
+expect none
+gpu 0 power=62
+gpu 1 power=62
+proc 90 name=bash
+proc 4100 ppid=4001 name=cicc cmd=cicc state=R cpu=0.97 io=2e4
+proc 100 ppid=90 name=torchrun cmd="python /usr/bin/torchrun --nproc-per-node 2 fit.py"
+proc 4000 ppid=100 cmd="python fit.py" wchan=hrtimer_nanosleep cpu=0.005 io=0 env="RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+proc 4001 ppid=100 cmd="python fit.py" wchan=do_wait cpu=0 io=0 env="RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500"
+on 0 4000 vram=0.5
+on 1 4001 vram=0.5
+)"},
     {"idle-none-vllm-below-service", R"(
 title An engine of vLLM below a program of one's own that listens, which rest over night
 window 30000
