@@ -17,7 +17,11 @@ constexpr std::uint32_t kLargestIndexChunk = 1024;
 constexpr std::uint32_t kLargestInputChunk = 64;
 constexpr std::size_t kStoredBytesLimit = 64 << 20;  // results waiting for their turn
 constexpr auto kFastRefill = 2ms;
-constexpr int kRefillsForAll = 64;  // makes wake-ups that come late rare
+// The caller runs out of results once in eight refills or more often: too few are awake. Seldom it does so anyway, as
+// on a shared machine, where a worker that is awake may just not be running.
+constexpr int kVainWeight = 8;
+constexpr int kMostVain = 3 * kVainWeight;
+constexpr int kRefillsForAll = 64;
 
 }  // namespace
 
@@ -79,6 +83,11 @@ void MapJob::publish() noexcept {
 void MapJob::wake_for(std::size_t chunks, std::uint64_t items) noexcept {
   const std::uint64_t task = slot_.task_ns.load(std::memory_order_relaxed);  // times 16; 0: not known
   const bool little = task != 0 && task / 16 <= PoolCore::kSpin.count() / std::max<std::uint64_t>(items, 1);
+  vain_ = std::exchange(ran_out_, false) ? vain_ + kVainWeight : std::max(0, vain_ - 1);
+  if (vain_ >= kMostVain) {
+    vain_ = 0;
+    refills_for_all_ = kRefillsForAll;
+  }
   const bool few = little || (busy_caller_ && refills_for_all_ == 0);
   if (refills_for_all_ != 0) --refills_for_all_;
   if (!few) return core_->crew().wake(chunks);
@@ -90,7 +99,6 @@ void MapJob::wake_for(std::size_t chunks, std::uint64_t items) noexcept {
 /// Few were awake for the last inputs, and that may not have been enough.
 void MapJob::wake_all() noexcept {
   few_awake_ = false;
-  refills_for_all_ = kRefillsForAll;
   core_->crew().wake(core_->crew().size());
 }
 

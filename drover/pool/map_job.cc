@@ -307,7 +307,10 @@ void MapJob::wait() {
   // A look at a ring takes its line away from the worker: in a fast flow let some results gather first.
   for (int i = 0; batch && i < kGatherPauses; ++i) os::pause();
   if (os::spin_until(core_->spin_budget(), [this] { return something_to_do(); })) return;
-  if (few_awake_) wake_all();
+  if (few_awake_) {
+    ran_out_ = true;
+    wake_all();
+  }
   const Waiters::Sleeper sleeper(core_->waiters(), ring_doorbell, &slot_.doorbell);
   const std::uint32_t seen = slot_.doorbell.prepare(batch ? batch_bytes() : 1);
   if (!something_to_do()) {

@@ -169,7 +169,9 @@ class MapJob {
   bool closed_ = false;
   bool busy_caller_ = false;  ///< results have come fast since the last refill
   bool few_awake_ = false;    ///< inputs were left to whoever was awake
-  int refills_for_all_ = 0;   ///< so many more wake all: whoever was awake was not enough
+  bool ran_out_ = false;      ///< they were not enough for the last refill
+  int vain_ = 0;              ///< grows when that is so again and again
+  int refills_for_all_ = 0;   ///< so many more wake all
 
   std::chrono::steady_clock::time_point last_refill_;
   std::uint64_t delivered_ = 0;
