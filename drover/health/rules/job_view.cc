@@ -168,12 +168,14 @@ std::string child_in_storage(const JobView& view) {
     const ProcessBrief* const process = find_process(host, pid);
     const ProcessTrack* const track = view.scene.tracker.process(key_of(host, pid));
     if (process == nullptr || track == nullptr || !track->stuck.holds() || !track->in_storage) continue;
-    const auto is_above = [&, process = process](const Subject& one) {
+    const auto is_above = [&](const Subject& one) {
       const bool same = one.pid == view.subject.pid || (job.ranked() && one.job.group == job.group);
       return same && descends_from(host, *process, one.pid);
     };
-    if (std::any_of(view.all.begin(), view.all.end(), is_above))
-      return "process " + std::to_string(pid) + " below it waits for storage (" + track->stuck_in + ")";
+    const auto above = std::find_if(view.all.begin(), view.all.end(), is_above);
+    if (above == view.all.end()) continue;
+    const std::string whose = above->pid == view.subject.pid ? "it" : rank_text(above->job, above->pid);
+    return "process " + std::to_string(pid) + ", below " + whose + ", waits for storage (" + track->stuck_in + ")";
   }
   return {};
 }
