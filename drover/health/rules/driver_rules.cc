@@ -245,6 +245,9 @@ void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& f
   if (finding.severity == Severity::kWarning) finding.verdict = "DEGRADED";
   finding.confidence = finding.severity == Severity::kInfo && notes.unknown ? Confidence::kLow : Confidence::kHigh;
   if (finding.severity >= Severity::kWarning) advise_reset(finding, &gpu);
+  if (gpu[Metric::kRemapFailed].ok() && gpu[Metric::kRemapFailed].value != 0)
+    finding.action.emplace_back(
+        "no reset mends a failed remapping: have the vendor's field diagnostics run, and the board replaced");
   findings.push_back(std::move(finding));
 }
 

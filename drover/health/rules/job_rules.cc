@@ -140,9 +140,12 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
   const bool complete = view.subject.track != nullptr && view.subject.track->io_known;
   Confidence confidence = held >= scene.limits[kR6High] && complete ? Confidence::kHigh : Confidence::kMedium;
   const bool server = view.subject.kind == Kind::kServer;
-  const bool explained = explain_waiting(view, held, finding);
+  const bool debugged = view.subject.brief->state == 't';  // and not merely started below a debugger
+  if (debugged) finding.not_because.emplace_back("a fault: a debugger holds it, as at a breakpoint in a kernel");
+  const bool explained = explain_waiting(view, held, finding) || debugged;
   if (explained) confidence = Confidence::kLow;
   if (view.subject.job.ranked() && !explained) compare_peers(view, finding, confidence);
+  if (ranks_elsewhere(view) > 0) confidence = std::min(confidence, Confidence::kMedium);
   if (held < scene.limits[kR6Low]) finding.not_because.emplace_back("a phase without traffic: too short to rule out");
   if (server) finding.not_because.emplace_back("a fault: some servers wait for requests by spinning");
   if (is_alone(view)) {

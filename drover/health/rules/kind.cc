@@ -78,6 +78,9 @@ constexpr std::array<std::string_view, 3> kServing = {"serve", "server", "servin
 /// Servers of editors: what a person starts from there serves nobody.
 constexpr std::array<std::string_view, 4> kEditors = {"server-main.js", "code-server", "remote-dev-server",
                                                       "remote-dev-serv"};
+/// Programs that a person types into while they wait for that; with a script to run they are none.
+constexpr auto kPrompts = std::to_array<std::string_view>({"MATLAB", "R", "octave", "octave-cli", "octave-gui", "julia",
+                                                           "maple", "MathKernel", "WolframKernel", "pdb", "ipdb"});
 /// What cannot serve, or get calls, without the process that started it.
 constexpr std::array<std::string_view, 4> kParts = {"VLLM::Engine", "VLLM::Worker", "sglang::schedul", "ray::"};
 /// A virtual machine's share of a GPU is held for its guest, whatever that does.
@@ -250,7 +253,9 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
   if (own != Kind::kPlain) return own;
   const ProcessBrief* const parent = find_process(host, process.parent);
   const bool typed = parent != nullptr && is_terminal(*parent, find_detail(host, parent->pid));
-  if (typed && program_of(detail).prompt) return Kind::kNotebook;
+  const Program runs = program_of(detail);
+  if (typed && runs.prompt) return Kind::kNotebook;
+  if (detail != nullptr && detail->reads_terminal && is_called(process, runs, kPrompts)) return Kind::kNotebook;
   if (const Kind kind = kind_of_ancestors(host, process); kind != Kind::kPlain) return kind;
   const bool ranked = detail != nullptr && job_of(*detail).ranked();
   if (is_debugger(detail) && !ranked) return Kind::kDebugged;

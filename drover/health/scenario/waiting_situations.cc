@@ -260,6 +260,34 @@ proc 4001 ppid=90 uid=1001 cmd="python b.py" state=D wchan=iterate_dir io=0
 on 0 4000 vram=30
 on 1 4001 vram=30
 )"},
+    {"idle-none-matlab", R"(
+title MATLAB has waited at its prompt for five hours
+window 18000
+expect none
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 name=MATLAB cmd="/opt/matlab/bin/glnxa64/MATLAB -nodesktop" tty=1 cpu=0.02 wchan=do_poll
+on 0 4000 vram=9
+)"},
+    {"idle-matlab-batch", R"(
+title The same without a person: a batch of MATLAB has been idle for two hours
+window 7500
+expect R8 warning 4000
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 name=MATLAB cmd="/opt/matlab/bin/glnxa64/MATLAB -batch fit" wchan=futex_wait_queue
+on 0 4000 vram=9
+)"},
+    {"spinning-none-breakpoint", R"(
+title cuda-gdb holds a program at a breakpoint in a kernel for most of an hour
+window 3000
+expect none
+gpu 0 power=80
+proc 90 name=bash
+proc 100 ppid=90 name=cuda-gdb cmd="/usr/local/cuda/bin/cuda-gdb --args ./solver mesh.in" tty=1
+proc 4000 ppid=100 name=solver cmd="./solver mesh.in" state=t tracer=100
+on 0 4000 vram=3 sm=100 mem=0
+)"},
 };
 
 }  // namespace
