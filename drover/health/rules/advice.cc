@@ -216,8 +216,7 @@ const Subject* at_work_beside(const Scene& scene, const std::vector<Subject>& al
 bool holds_container(const HostSample& host, const Subject& subject) {
   const Ancestors line = Ancestors::and_itself(host, *subject.brief);
   return std::any_of(line.begin(), line.end(), [&](const ProcessBrief& at) {
-    const ProcessDetail* const detail = find_detail(host, at.pid);
-    return detail != nullptr && detail->inner_pid == 1 && (at.pid == subject.pid || is_launcher(at, detail));
+    return is_first_of_container(host, at.pid) && (at.pid == subject.pid || is_launcher(at, find_detail(host, at.pid)));
   });
 }
 

@@ -248,6 +248,11 @@ Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDet
   return job;
 }
 
+bool is_first_of_container(const HostSample& host, int pid) {
+  const ProcessDetail* const detail = find_detail(host, pid);
+  return detail != nullptr && detail->inner_pid == 1;
+}
+
 bool is_run_by_supervisor(const ProcessDetail& detail) {
   const std::string_view cgroup = detail.cgroup, unit = cgroup.substr(cgroup.rfind('/') + 1);
   return unit.ends_with(".service") && is_one_of(unit.substr(0, unit.find_first_of("@.")), kSupervisors);

@@ -56,6 +56,12 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
 /// may also be the very launcher. A parent that /proc does not show lives all the same.
 bool is_reaper(const HostSample& host, int pid, bool container);
 
+/// Whether its parent started it as a part of the same program: by Python's multiprocessing or a fork.
+bool is_worker_of_parent(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail);
+
+/// Whether it is the first process of a container, which ends with it.
+bool is_first_of_container(const HostSample& host, int pid);
+
 /// Whether its parent is a reaper that did not start it: the first process of a container begins together with its
 /// init.
 bool is_adopted(const HostSample& host, const ProcessBrief& process, bool container);

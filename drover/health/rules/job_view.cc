@@ -136,12 +136,10 @@ std::string first_at_work(const JobView& view) {
 bool is_part(const HostSample& host, const Subject& subject) {
   const ProcessDetail* const detail = subject.detail;
   if (subject.brief == nullptr || detail == nullptr || subject.job.ranked()) return false;
-  if (detail->command.find("from multiprocessing.") != std::string::npos) return true;
+  if (!detail->command.empty() && is_worker_of_parent(host, *subject.brief, *detail)) return true;
   const ProcessBrief* const parent = find_process(host, subject.brief->parent);
   const ProcessDetail* const above = find_detail(host, subject.brief->parent);
-  if (parent == nullptr || above == nullptr) return false;
-  const bool forked = !detail->command.empty() && detail->command == above->command;
-  return forked || (!detail->environment_known && is_launcher(*parent, above));
+  return parent != nullptr && above != nullptr && !detail->environment_known && is_launcher(*parent, above);
 }
 
 /// What another does that the same program has started: torch.multiprocessing.spawn tells its workers their rank after

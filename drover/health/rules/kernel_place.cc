@@ -26,12 +26,11 @@ bool is_numbered(std::string_view function) {
          function[kStart.size()] <= '9';
 }
 
-/// Until a time that it chose itself.
+}  // namespace
+
 bool sleeps(std::string_view function) {
   return function.find("nanosleep") != function.npos || without_underscores(function).starts_with("common_nsleep");
 }
-
-}  // namespace
 
 bool waits_in_driver(std::string_view function) {
   static constexpr auto kStarts =

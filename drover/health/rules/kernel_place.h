@@ -22,6 +22,9 @@ bool waits_for_lock(std::string_view function);
 /// The freezer of cgroups: somebody paused the process, as `docker pause` does. `state`: of the thread.
 bool is_frozen(char state, std::string_view function);
 
+/// Until a time that it chose itself.
+bool sleeps(std::string_view function);
+
 /// It waits for nobody: until a time that it chose itself, for a key of a terminal, or until it is thawed.
 bool rests_on_purpose(char state, std::string_view function);
 

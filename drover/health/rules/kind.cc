@@ -209,8 +209,7 @@ bool is_of_service(const HostSample& host, const ProcessBrief& process) {
     const ProcessDetail* const detail = find_detail(host, at.pid);
     if (detail == nullptr) return false;
     if (detail->listens.value_or(false)) return true;
-    const bool spawned = detail->command.find("from multiprocessing.") != std::string::npos;
-    if (!spawned && detail->command != text_of(find_detail(host, at.parent))) return false;
+    if (!is_worker_of_parent(host, at, *detail)) return false;
   }
   return false;
 }
@@ -261,6 +260,11 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
   if (is_debugger(detail) && !ranked) return Kind::kDebugged;
   const bool listens_anyway = is_ray_worker(process) || ranked;
   return !listens_anyway && is_of_service(host, process) ? Kind::kServer : Kind::kPlain;
+}
+
+bool is_worker_of_parent(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
+  const bool spawned = detail.command.find("from multiprocessing.") != std::string::npos;
+  return spawned || detail.command == text_of(find_detail(host, process.parent));
 }
 
 bool is_reaper(const HostSample& host, int pid, bool container) {

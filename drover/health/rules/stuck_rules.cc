@@ -198,12 +198,6 @@ bool ends_parent_too(const Scene& scene, const Subject& zombie) {
   return job.scheduler == zombie.job.scheduler && job.id == zombie.job.id;
 }
 
-/// Whether its container ends with it.
-bool is_first_of_container(const HostSample& host, int pid) {
-  const ProcessDetail* const detail = find_detail(host, pid);
-  return detail != nullptr && detail->inner_pid == 1;
-}
-
 /// A zombie is gone when its parent asks for it.
 void advise_parent(const Scene& scene, const Subject& zombie, Finding& finding) {
   const int pid = zombie.brief->parent;

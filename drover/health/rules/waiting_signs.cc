@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "drover/health/rules/job_view.h"
+#include "drover/health/rules/kernel_place.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -46,12 +47,6 @@ bool is_at_work(const JobView& view, const ProcessBrief& program) {
   });
 }
 
-/// Until a time that it chose itself.
-bool naps(const ThreadSample& thread) {
-  const auto in = [&](const char* place) { return thread.waits_in.find(place) != std::string::npos; };
-  return thread.state == 'S' && (in("nanosleep") || in("common_nsleep"));
-}
-
 /// For how long it has done next to nothing, on its GPUs and on the CPU.
 double calm_for(const JobView& view) {
   const ProcessTrack* const track = view.subject.track;
@@ -62,7 +57,7 @@ double calm_for(const JobView& view) {
 
 double naps_for(const JobView& view) {
   const ProcessDetail* const detail = view.subject.detail;
-  if (detail == nullptr || !naps(detail->first)) return 0;
+  if (detail == nullptr || detail->first.state != 'S' || !sleeps(detail->first.waits_in)) return 0;
   double least = calm_for(view);
   const std::vector<const Subject*> others = peers(view);
   for (const Subject* const peer : others) least = std::min(least, calm_for(JobView(view.scene, *peer, view.all)));
