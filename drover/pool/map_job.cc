@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "drover/base/errors.h"
+#include "drover/os/coarse_clock.h"
 #include "drover/os/signals.h"
 #include "drover/pool/submit_call.h"
 #include "drover/wire/remote_error.h"
@@ -91,12 +92,18 @@ MapJob::~MapJob() {
   for (const Stored& stored : stored_) discard(stored.spill);
 }
 
+/// By the coarse clock: a batch of results of fast tasks takes not much longer than a look at the precise one.
+bool MapJob::long_since_refill() const noexcept {
+  const std::chrono::nanoseconds refill = last_refill_.time_since_epoch();
+  return os::coarse_now_ns() - refill.count() > std::chrono::nanoseconds(kFewAwakeFor).count();
+}
+
 std::span<MapItem> MapJob::next() {
   core_->require_owner();
   if (holds_given_) forget_given();
   batch_size_ = 0;
   if (rings_[ring_].worth_releasing()) rings_[ring_].release();
-  if (few_awake_ && std::chrono::steady_clock::now() - last_refill_ > kFewAwakeFor) wake_all();
+  if (few_awake_ && long_since_refill()) wake_all();
   for (;;) {
     if (const int signal = os::pending_interrupt()) throw Interrupted(signal);
     top_up();

@@ -87,6 +87,7 @@ class MapJob {
   std::atomic<std::uint32_t>& word(std::size_t position) noexcept { return lane_of(position).board.word(position); }
   std::byte* entry(std::size_t position) noexcept { return lane_of(position).board.entry(position); }
   bool low() const noexcept { return in_flight_ <= window_ / 2 && busy_positions_ <= chunks_.size() / 2; }
+  bool long_since_refill() const noexcept;
   bool something_to_do() noexcept;
   bool anything_armed() noexcept;
   void wait();
