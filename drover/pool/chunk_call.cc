@@ -71,7 +71,7 @@ void ChunkCall::publish_count() noexcept {
   ring_.publish();
   os::fault_point();
   counted_ = item_;
-  ring_doorbell();
+  hint_doorbell();
 }
 
 void ChunkCall::put_error(const std::exception_ptr& error) {
@@ -94,9 +94,8 @@ std::byte* ChunkCall::no_room() noexcept {
   end_worker("a result ring is full, which cannot be unless something wrote over shared memory");
 }
 
-void ChunkCall::ring_doorbell() noexcept {
-  const std::uint32_t wanted = job_.doorbell.hint();
-  if (wanted != 0 && ring_.unread() >= wanted) job_.doorbell.ring();
+void ChunkCall::ring_if_unread(std::uint32_t bytes) noexcept {
+  if (ring_.unread() >= bytes) job_.doorbell.ring();
 }
 
 }  // namespace drover::inline v1::detail

@@ -24,27 +24,31 @@ void start_task_clock(WorkerSlot& worker, std::uint64_t limit_ns) noexcept;
 /// The task is over, its result not yet published. Does not return when the parent has decided otherwise.
 void stop_task_clock(WorkerSlot& worker) noexcept;
 
-/// A worker's hands on one chunk of a map: the inputs, and where each result goes. The thunk of the mapped function
-/// gets it. Worker side, one thread.
+/// A worker's hands on the chunks of a map, one after the other: the inputs, and where each result goes. The thunk of
+/// the mapped function gets it. Worker side, one thread.
 class ChunkCall {
  public:
-  /// `entry` has been claimed by this worker; everything else outlives the call.
-  ChunkCall(PoolSegment& segment, JobSlot& job, ChunkEntry& entry, std::uint32_t position, shm::RingProducer& ring,
-            WorkerSlot& worker, std::span<const std::byte> encoded_inputs, std::uint32_t inputs_to_skip)
-      : inputs(encoded_inputs),
-        skip(inputs_to_skip),
-        base(job.base + static_cast<std::int64_t>(entry.first)),
-        count(entry.count),
-        segment_(segment),
+  /// What is the same for all chunks of the job. Everything outlives the call.
+  ChunkCall(PoolSegment& segment, JobSlot& job, std::size_t job_number, const shm::RingProducer& results,
+            WorkerSlot& worker)
+      : segment_(segment),
         job_(job),
-        position_(position),
-        ring_(ring),
-        worker_(worker) {}
+        worker_(worker),
+        ring_(results),
+        progress_base_(1 + (std::uint64_t{job_number} << 32)) {}
 
-  wire::Reader inputs;       ///< encoded inputs, when they are no index range
-  const std::uint32_t skip;  ///< so many of them are finished already
-  const std::int64_t base;   ///< first value, when they are
-  const std::uint32_t count;
+  /// This worker has claimed `entry`, at that board position. Inputs that are no index range: see `inputs`.
+  void begin(const ChunkEntry& entry, std::uint32_t board_position) noexcept {
+    base = job_.base + static_cast<std::int64_t>(entry.first);
+    count = entry.count;
+    position_ = board_position;
+    item_ = 0;
+  }
+
+  wire::Reader inputs{{}};  ///< encoded inputs, when they are no index range
+  std::uint32_t skip = 0;   ///< so many of them are finished already
+  std::int64_t base = 0;    ///< first value, when they are
+  std::uint32_t count = 0;
 
   /// The next encoded input, which nothing that is wrong with those before it can spoil.
   std::span<const std::byte> next_input() {
@@ -78,9 +82,10 @@ class ChunkCall {
 
   /// For results without a value (kNoValue) the worker's own line counts what is finished, and the ring hears of many
   /// at once.
-  void begin_counting(std::size_t job) noexcept {
+  void begin_counting() noexcept {
+    counted_ = 0;
     worker_.progress.store(0, std::memory_order_relaxed);
-    worker_.progress_at.store(1 + (std::uint64_t{job} << 32) + position_, std::memory_order_release);
+    worker_.progress_at.store(progress_base_ + position_, std::memory_order_release);
   }
   void count_item() noexcept {
     end_item();
@@ -98,6 +103,15 @@ class ChunkCall {
 
   /// Items whose result is out; fewer than count when nobody wanted the rest.
   std::uint32_t finished() const noexcept { return item_; }
+
+  /// Wakes a caller for whom there is enough in the ring, even one who fell asleep as the last result was published.
+  void ring_doorbell() noexcept {
+    if (const std::uint32_t wanted = job_.doorbell.wanted()) ring_if_unread(wanted);
+  }
+  /// Wakes one who wanted more than there is: no more are coming from here.
+  void ring_doorbell_for_any() noexcept {
+    if (job_.doorbell.wanted() != 0) ring_if_unread(1);
+  }
 
  private:
   /// The item is over, its result not yet published.
@@ -120,18 +134,22 @@ class ChunkCall {
     ring_.publish();
     os::fault_point();
     ++item_;
-    // A hint only: a caller that falls asleep at this very moment is woken by the next item, or at the chunk's end.
-    if (job_.doorbell.hint() != 0) ring_doorbell();
+    hint_doorbell();
   }
+  /// A hint only: a caller that falls asleep at this very moment is woken by the next item, or at the chunk's end.
+  void hint_doorbell() noexcept {
+    if (const std::uint32_t wanted = job_.doorbell.hint()) ring_if_unread(wanted);
+  }
+  void ring_if_unread(std::uint32_t bytes) noexcept;
   [[noreturn]] static std::byte* no_room() noexcept;
-  void ring_doorbell() noexcept;
   void spill(std::span<const std::byte> bytes, bool failed);
 
   PoolSegment& segment_;
   JobSlot& job_;
-  const std::uint32_t position_;
-  shm::RingProducer& ring_;
   WorkerSlot& worker_;
+  shm::RingProducer ring_;
+  const std::uint64_t progress_base_;  ///< WorkerSlot::progress_at of position 0
+  std::uint32_t position_ = 0;
   std::uint32_t item_ = 0;
   std::uint32_t counted_ = 0;  ///< items that the ring has heard of, where they are only counted
 };

@@ -76,7 +76,9 @@ bool WorkerLoop::serve(std::size_t job) {
   for (; claims < kClaimsInTurn && !stopped(); ++claims) {
     if (changed(slot, view)) refresh(job, view);
     Claim claim;
-    if (!(job == kSubmitJob ? claim_from_chain(view, slot, claim) : claim_from_lanes(view, claim))) break;
+    if (!(job == kSubmitJob ? claim_from_chain(view, slot, claim)
+                            : claim_from_lane(view, view.lane, claim) || claim_from_other_lanes(view, claim)))
+      break;
     if (slot.generation.load(std::memory_order_acquire) != view.generation) refresh(job, view);
     if (job == kSubmitJob) {
       run_task(*reinterpret_cast<SubmitEntry*>(claim.entry));
@@ -84,7 +86,7 @@ bool WorkerLoop::serve(std::size_t job) {
       run_chunk(slot, view, claim);
     }
   }
-  if (claims != 0 && job != kSubmitJob) ring_doorbell(slot, view);
+  if (claims != 0 && job != kSubmitJob) view.call->ring_doorbell();
   return claims != 0;
 }
 
@@ -99,7 +101,9 @@ void WorkerLoop::refresh(std::size_t job, JobView& view) {
       const std::uint64_t stride = sizeof(shm::RingHeader) + slot.rings.capacity;
       std::byte* const rings = segment_.map(slot.rings.offset, os::round_to_page(stride * header_.worker_count));
       std::byte* const mine = rings + stride * slot_;
-      view.ring = {reinterpret_cast<shm::RingHeader*>(mine), mine + sizeof(shm::RingHeader), slot.rings.capacity};
+      const shm::RingProducer ring(reinterpret_cast<shm::RingHeader*>(mine), mine + sizeof(shm::RingHeader),
+                                   slot.rings.capacity);
+      view.call = std::make_unique<ChunkCall>(segment_, slot, job, ring, self_);
       view.thunk = wire::program_functions().thunk(slot.function);
     }
     view.rescan = rescan;
@@ -125,18 +129,20 @@ void WorkerLoop::map_boards(std::size_t job, JobView& view) {
   if (!view.boards.empty()) view.lane = slot_ % view.boards.size();
 }
 
+bool WorkerLoop::claim_from_lane(JobView& view, std::size_t lane, Claim& claim) const noexcept {
+  const shm::Board& board = view.boards[lane];
+  std::uint64_t found = 0;
+  if (!view.cursors[lane].claim(board, incarnation_, found)) return false;
+  claim.entry = board.entry(found);
+  claim.position = static_cast<std::uint32_t>(lane * board.capacity() + found);
+  return true;
+}
+
 /// A map's boards are lanes: each worker has one that it looks at first, so that workers rarely meet at a cache line.
-bool WorkerLoop::claim_from_lanes(JobView& view, Claim& claim) {
+bool WorkerLoop::claim_from_other_lanes(JobView& view, Claim& claim) const noexcept {
   const std::size_t lanes = view.boards.size();
-  std::size_t lane = view.lane;
-  for (std::size_t tried = 0; tried < lanes; ++tried) {
-    std::uint64_t found = 0;
-    if (view.cursors[lane].claim(view.boards[lane], incarnation_, found)) {
-      claim.entry = view.boards[lane].entry(found);
-      claim.position = static_cast<std::uint32_t>(lane * view.boards[lane].capacity() + found);
-      return true;
-    }
-    lane = lane + 1 == lanes ? 0 : lane + 1;
+  for (std::size_t other = 1; other < lanes; ++other) {
+    if (claim_from_lane(view, (view.lane + other) % lanes, claim)) return true;
   }
   return false;
 }
@@ -162,13 +168,15 @@ bool WorkerLoop::claim_from_chain(JobView& view, JobSlot& slot, Claim& claim) {
 }
 
 /// A process that may not map so much (ulimit -v, a limit that its initializer has set) can still run other items.
-void WorkerLoop::map_inputs(InputEntry& entry, ChunkInputs& inputs) const {
-  inputs.skip = entry.skip;
-  inputs.bytes = {entry.bytes, entry.spill != 0 ? 0 : entry.length};
-  if (entry.spill == 0) return;
+void WorkerLoop::map_inputs(const InputEntry& entry, ChunkInputs& inputs, ChunkCall& call) const {
+  call.skip = entry.skip;
+  if (entry.spill == 0) {
+    call.inputs = wire::Reader({entry.bytes, entry.length});
+    return;
+  }
   try {
     inputs.mapped = os::Mapping(segment_.file(), entry.spill, os::round_to_page(entry.length));
-    inputs.bytes = {inputs.mapped.data(), entry.length};
+    call.inputs = wire::Reader({inputs.mapped.data(), entry.length});
   } catch (...) {
     inputs.error = std::current_exception();
     end_worker_without_memory(inputs.error);
@@ -177,25 +185,16 @@ void WorkerLoop::map_inputs(InputEntry& entry, ChunkInputs& inputs) const {
 
 void WorkerLoop::run_chunk(JobSlot& slot, JobView& view, const Claim& claim) {
   auto& entry = *reinterpret_cast<ChunkEntry*>(claim.entry);
+  ChunkCall& call = *view.call;
   self_.running.store(entry.count, std::memory_order_relaxed);  // first: whatever ends this worker, it has worked
   set_running_function(slot.function);
-  if (slot.indexed != 0) {
-    ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, {}, 0);
-    return run_items(slot, view, entry, call, nullptr);
-  }
-  ChunkInputs inputs;
-  map_inputs(reinterpret_cast<InputEntry&>(entry), inputs);
-  ChunkCall call(segment_, slot, entry, claim.position, view.ring, self_, inputs.bytes, inputs.skip);
-  run_items(slot, view, entry, call, inputs.error ? &inputs.error : nullptr);
-}
-
-/// `error`: why there are no inputs.
-void WorkerLoop::run_items(JobSlot& slot, JobView& view, ChunkEntry& entry, ChunkCall& call,
-                           const std::exception_ptr* error) {
+  call.begin(entry, claim.position);
+  std::optional<ChunkInputs> inputs;
+  if (slot.indexed == 0) map_inputs(reinterpret_cast<const InputEntry&>(entry), inputs.emplace(), call);
   const std::uint64_t begin = slot.measured != 0 ? now_ns() : 0;
   const bool counting = slot.value_size == kNoValue;
-  if (counting) call.begin_counting(static_cast<std::size_t>(&slot - header_.jobs.data()));
-  error != nullptr ? call.put_error_for_all(*error) : view.thunk(&call);
+  if (counting) call.begin_counting();
+  inputs && inputs->error ? call.put_error_for_all(inputs->error) : view.thunk(&call);
   if (counting) call.end_counting();
   // First the tasks: at every moment one of both says that this worker has worked (WorkerDeath::worked).
   self_.tasks.store(self_.tasks.load(std::memory_order_relaxed) + call.finished(), std::memory_order_relaxed);
@@ -204,12 +203,7 @@ void WorkerLoop::run_items(JobSlot& slot, JobView& view, ChunkEntry& entry, Chun
     entry.word.store(shm::state::kDone, std::memory_order_release);
   }
   if (begin != 0 && call.finished() != 0) note_time(slot, begin, call.finished());
-  if (call.count > 1) ring_doorbell(slot, view);
-}
-
-void WorkerLoop::ring_doorbell(JobSlot& slot, JobView& view) noexcept {
-  const std::uint32_t wanted = slot.doorbell.wanted();
-  if (wanted != 0 && view.ring.unread() >= wanted) slot.doorbell.ring();
+  if (call.count > 1) call.ring_doorbell();
 }
 
 void WorkerLoop::note_time(JobSlot& slot, std::uint64_t begin, std::uint32_t items) noexcept {
@@ -270,8 +264,7 @@ void WorkerLoop::ring_doorbells() {
   for (std::uint64_t jobs = header_.active_jobs.load(std::memory_order_acquire); jobs != 0; jobs &= jobs - 1) {
     const auto job = static_cast<std::size_t>(std::countr_zero(jobs));
     if (job == kSubmitJob || views_[job].generation == 0) continue;
-    shm::Doorbell& doorbell = header_.jobs[job].doorbell;
-    if (doorbell.wanted() != 0 && views_[job].ring.unread() != 0) doorbell.ring();
+    views_[job].call->ring_doorbell_for_any();
   }
 }
 

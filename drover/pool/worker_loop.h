@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,10 +22,10 @@ struct JobView {
   std::uint32_t rescan = 0;
   std::vector<shm::Board> boards;
   std::vector<shm::BoardCursor> cursors;
-  std::size_t board = 0;  ///< submit: the first that may still have armed entries
-  std::size_t lane = 0;   ///< map: the one to look at first
-  shm::RingProducer ring;
-  wire::Thunk thunk = nullptr;  ///< of a map
+  std::size_t board = 0;            ///< submit: the first that may still have armed entries
+  std::size_t lane = 0;             ///< map: the one to look at first
+  wire::Thunk thunk = nullptr;      ///< of a map
+  std::unique_ptr<ChunkCall> call;  ///< of a map
 };
 
 /// An entry that this worker has claimed.
@@ -32,11 +34,9 @@ struct Claim {
   std::uint32_t position = 0;  ///< in all boards of a map, one after the other
 };
 
-/// The encoded inputs of a chunk.
+/// Where the encoded inputs of a chunk lie.
 struct ChunkInputs {
-  std::span<const std::byte> bytes;
-  std::uint32_t skip = 0;
-  os::Mapping mapped;        ///< where the bytes lie, if not in the entry
+  os::Mapping mapped;        ///< if not in the entry
   std::exception_ptr error;  ///< why there are none
 };
 
@@ -56,11 +56,11 @@ class WorkerLoop {
   }
   void refresh(std::size_t job, JobView& view);
   void map_boards(std::size_t job, JobView& view);
-  bool claim_from_lanes(JobView& view, Claim& claim);
+  bool claim_from_lane(JobView& view, std::size_t lane, Claim& claim) const noexcept;
+  bool claim_from_other_lanes(JobView& view, Claim& claim) const noexcept;
   bool claim_from_chain(JobView& view, JobSlot& slot, Claim& claim);
   void run_chunk(JobSlot& slot, JobView& view, const Claim& claim);
-  void run_items(JobSlot& slot, JobView& view, ChunkEntry& entry, ChunkCall& call, const std::exception_ptr* error);
-  void map_inputs(InputEntry& entry, ChunkInputs& inputs) const;
+  void map_inputs(const InputEntry& entry, ChunkInputs& inputs, ChunkCall& call) const;
   void run_task(SubmitEntry& entry);
   bool has_work() const;
   bool stopped() const noexcept { return header_.stop.load(std::memory_order_acquire) != 0; }
@@ -68,7 +68,6 @@ class WorkerLoop {
   bool spin(std::chrono::nanoseconds budget);
   void sleep();
   void wait_for_work(std::uint32_t seen);
-  static void ring_doorbell(JobSlot& slot, JobView& view) noexcept;
   void ring_doorbells();
   void note_time(JobSlot& slot, std::uint64_t begin, std::uint32_t items) noexcept;
 
