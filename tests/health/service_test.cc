@@ -29,6 +29,10 @@ TEST(Advice, EndsAContainerOfWhichTheProcessIsTheFirstOne) {
   EXPECT_TRUE(says(finding.action, "docker stop 5d41402abc4b")) << joined(finding.action);
 }
 
+TEST(Advice, EndsAJobOfAnotherBatchSystemByItsOwnCommand) {
+  EXPECT_TRUE(says(shipped("idle-in-pbs", Rule::kR8).action, "qdel 1234.head1"));
+}
+
 TEST(Advice, EndsNoFirstProcessOfAContainerForAZombie) {
   const Finding finding = shipped("defunct-below-first-of-container", Rule::kR3);
   EXPECT_FALSE(says(finding.action, "kill -TERM 90")) << joined(finding.action);

@@ -168,6 +168,8 @@ void advise_asking(Finding& finding, const Job& job) {
   const std::string who = finding.user.empty() ? "the owner" : finding.user;
   std::string ask = "ask " + who + " first";
   if (job.scheduler == "slurm") ask += "; end it by the scheduler: scancel " + job.id;
+  if (job.scheduler == "pbs") ask += "; end it by the scheduler: qdel " + job.id;
+  if (job.scheduler == "lsf") ask += "; end it by the scheduler: bkill " + job.id;
   if (job.scheduler == "kubernetes")
     ask += "; end it by the scheduler: kubectl delete pod NAME, of the pod with the uid " + job.id +
            " (kubectl get pods -A -o yaml)";

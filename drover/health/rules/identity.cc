@@ -137,8 +137,9 @@ std::string wide_group_of(const ProcessDetail& detail) {
 std::string group_of(const ProcessDetail& detail, const std::string& container) {
   std::string group = "user " + (detail.uid ? std::to_string(*detail.uid) : "?");
   if (!container.empty() && has_own_master(detail)) group += "/in " + container;
-  for (const char* const name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
-                                 "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "HOROVOD_GLOO_RENDEZVOUS_PORT"}) {
+  for (const char* const name :
+       {"SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID", "LSB_JOBID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
+        "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "HOROVOD_GLOO_RENDEZVOUS_PORT"}) {
     if (const std::string* const value = variable(detail, name)) group += "/" + *value;
   }
   return group;
@@ -156,6 +157,28 @@ void find_rank_of_lightning(Job& job, const ProcessDetail& detail) {
   if (job.rank || job.world_size.value_or(1) < 2 || number(detail, {"NODE_RANK"}) != 0) return;
   job.rank = number(detail, {"LOCAL_RANK"});
   job.launched = job.of_lightning = job.ranked();
+}
+
+/// srun's tasks on this node, where all nodes have as many: "4(x2)", "4". Of another launcher that Slurm's step has
+/// started, which has tasks of its own, they say nothing.
+std::optional<int> local_tasks_of_step(const Job& job, const ProcessDetail& detail) {
+  if (job.world_size != number(detail, {"SLURM_STEP_NUM_TASKS"})) return std::nullopt;
+  const std::string* const each = variable(detail, "SLURM_STEP_TASKS_PER_NODE");
+  if (each == nullptr || each->find(',') != each->npos) return std::nullopt;
+  const auto tasks = os::parse_number(each->substr(0, each->find('(')));
+  const auto all = static_cast<std::uint64_t>(job.world_size.value_or(0));
+  return tasks && *tasks <= all ? std::optional<int>(static_cast<int>(*tasks)) : std::nullopt;
+}
+
+/// What other batch systems say of the job, in its environment only.
+void find_batch_job(Job& job, const ProcessDetail& detail) {
+  for (const auto& [name, scheduler] : {std::pair("PBS_JOBID", "pbs"), std::pair("LSB_JOBID", "lsf")}) {
+    const std::string* const id = variable(detail, name);
+    if (id == nullptr || !is_safe_in_shell(*id)) continue;
+    job.scheduler = scheduler;
+    job.id = *id;
+    job.label = job.scheduler + " " + job.id;
+  }
 }
 
 void find_components(Job& job, const ProcessDetail& detail) {
@@ -196,6 +219,7 @@ Job job_of(const ProcessDetail& detail) {
   // An interactive shell of srun is "task 0 of 1", which makes no rank of what is started in it.
   if (!job.rank && job.world_size.value_or(1) > 1) job.rank = number(detail, {"SLURM_PROCID"});
   job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "HOROVOD_LOCAL_SIZE"});
+  if (!job.local_world_size) job.local_world_size = local_tasks_of_step(job, detail);
   find_rank_of_lightning(job, detail);
   // Alone in its world it may have been started by hand: torchrun would also give its run a name.
   job.launched = job.launched || (variable(detail, "LOCAL_WORLD_SIZE") != nullptr && job.world_size.value_or(1) > 1);
@@ -207,6 +231,7 @@ Job job_of(const ProcessDetail& detail) {
   job.one_node = variable(detail, "MASTER_ADDR") != nullptr && has_own_master(detail) && !some_here;
   find_container(job, detail.cgroup);
   const std::string container = job.scheduler == "systemd" ? std::string() : job.id;
+  find_batch_job(job, detail);
   const std::string* const slurm = variable(detail, "SLURM_JOB_ID");
   const std::string id = slurm != nullptr && os::parse_number(*slurm) ? *slurm : slurm_job_of(detail.cgroup);
   if (!id.empty()) {

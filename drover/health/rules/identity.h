@@ -12,8 +12,8 @@ namespace drover::inline v1::health {
 
 /// What the environment and the cgroup say about the job.
 struct Job {
-  std::string label;      ///< "slurm 4711", "docker 3f2a9c…", "pod 12ab…", "unit jupyter.service"; empty: none
-  std::string scheduler;  ///< "slurm", "kubernetes", "docker", "podman", "systemd" or empty
+  std::string label;      ///< "slurm 4711", "pbs 12.n1", "container 3f2a9c…", "unit jupyter.service"; empty: none
+  std::string scheduler;  ///< "slurm", "pbs", "lsf", "kubernetes", "docker", "podman", "systemd" or empty
   std::string id;
   bool of_user = false;       ///< a unit of the user's own systemd
   bool left_in_unit = false;  ///< what began it there is gone, for systemd's own child leads a session: the unit may be

@@ -283,6 +283,16 @@ proc 100 name=raylet cmd="/opt/ray/raylet" listen=1
 proc 4000 ppid=100 name=ray::Embedder cmd="ray::Embedder.embed" titled=1 listen=1 wchan=futex_wait_queue
 on 0 4000 vram=40
 )"},
+    {"idle-in-pbs", R"(
+title An idle script of a PBS job
+window 7500
+expect R8 warning 4000
+gpu 0 power=64
+proc 80 name=pbs_mom uid=0 cmd="/opt/pbs/sbin/pbs_mom"
+proc 90 ppid=80 name=bash cmd="-bash"
+proc 4000 ppid=90 cmd="python look.py" wchan=futex_wait_queue env="PBS_JOBID=1234.head1"
+on 0 4000 vram=12
+)"},
 };
 
 }  // namespace

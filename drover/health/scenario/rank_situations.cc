@@ -305,6 +305,41 @@ proc 4001 ppid=100 cmd="python fit.py" state=R cpu=1 env="RANK=1 WORLD_SIZE=2 LO
 on 0 4000 vram=20
 on 1 4001 vram=20 sm=100 mem=0
 )"},
+    {"orphan-srun-one-died", R"(
+title One of four tasks of an srun on one node died, and the others spin
+window 600
+expect R5 warning 4020
+expect R5 warning 4030
+expect R5 warning 4040
+gpu 0 power=80
+gpu 1 power=80
+gpu 2 power=80
+gpu 3 power=80
+proc 90 name=slurmd uid=0 cmd="slurmd -D"
+proc 100 name=slurmstepd uid=0 cmd="slurmstepd: [51.0]"
+proc 4020 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
+proc 4030 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
+proc 4040 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
+on 1 4020 vram=12 sm=100
+on 2 4030 vram=12 sm=100
+on 3 4040 vram=12 sm=100
+)"},
+    {"spinning-srun-two-nodes", R"(
+title The two tasks that an srun of two nodes has here spin
+window 600
+expect R6 warning 4020
+expect R6 warning 4030
+gpu 0 power=80
+gpu 1 power=80
+gpu 2 power=80
+gpu 3 power=80
+proc 90 name=slurmd uid=0 cmd="slurmd -D"
+proc 100 name=slurmstepd uid=0 cmd="slurmstepd: [51.0]"
+proc 4020 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_TASKS_PER_NODE=2(x2) SLURM_STEP_NUM_TASKS=4"
+proc 4030 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_STEP_TASKS_PER_NODE=2(x2) SLURM_STEP_NUM_TASKS=4"
+on 1 4020 vram=12 sm=100
+on 2 4030 vram=12 sm=100
+)"},
 };
 
 }  // namespace
