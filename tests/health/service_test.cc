@@ -39,4 +39,11 @@ TEST(Advice, EndsNoFirstProcessOfAContainerForAZombie) {
   EXPECT_TRUE(says(finding.action, "with which its container ends")) << joined(finding.action);
 }
 
+TEST(Advice, NamesALockThatMayBeStaleBeforeAnybodyIsEnded) {
+  const Finding finding = shipped("blocked-stale-lock", Rule::kR7);
+  const std::string all = joined(finding.action);
+  ASSERT_TRUE(says(finding.action, "torch_extensions/*/*/lock")) << all;
+  EXPECT_LT(all.find("/lock)"), all.find("kill -TERM")) << all;
+}
+
 }  // namespace

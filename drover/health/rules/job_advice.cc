@@ -29,7 +29,7 @@ std::string before_ending(const JobView& view, Rule rule) {
 
 }  // namespace
 
-void advise(const JobView& view, Finding& finding) {
+void advise(const JobView& view, Finding& finding, const std::string& mend) {
   const Subject& subject = view.subject;
   const bool explained = !finding.action.empty();
   const std::string before = before_ending(view, finding.rule);
@@ -47,6 +47,7 @@ void advise(const JobView& view, Finding& finding) {
   } else {
     advise_evidence(finding, subject.pid, collective, python);
   }
+  if (!mend.empty()) finding.action.push_back(mend);
   if (finding.severity < Severity::kWarning) return;
   if (before.empty()) return advise_ending(finding, launcher_of(view), members(view));
   finding.action.push_back(before);

@@ -10,8 +10,8 @@ namespace drover::inline v1::health {
 bool is_alone(const JobView& view);
 
 /// Ask, keep evidence, and end it. A note is no more than a guess, and ends nobody; one that names a rank to look at
-/// first needs no evidence from those that wait for it.
-void advise(const JobView& view, Finding& finding);
+/// first needs no evidence from those that wait for it. `mend` is what may help without ending anybody; empty: nothing.
+void advise(const JobView& view, Finding& finding, const std::string& mend = {});
 
 /// A rank here that may be at work, or only polls: nobody is to be ended before that is known. Whether there is one.
 bool name_who_may_work(const JobView& view, Finding& finding);
