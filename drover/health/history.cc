@@ -137,6 +137,9 @@ void read_gpu(Words words, Tracker& tracker) {
   track.idle_power_w = words.real();
   track.nvlink_bytes = words.real();
   track.unattributed = words.streak();
+  Words newer = words;  // what older programs did not write
+  const Streak slowed = newer.streak();
+  if (newer.good()) track.slowed = slowed;
   if (words.good()) tracker.gpus()[gpu] = track;
 }
 
@@ -196,7 +199,7 @@ std::string history_text(const Tracker& tracker, const std::string& boot, double
   for (const auto& [uuid, track] : tracker.gpus()) {
     if (!is_word(uuid)) continue;
     text += "gpu " + uuid + time_text(track.seen) + number(track.energy_j) + number(track.idle_power_w) +
-            number(track.nvlink_bytes) + text_of(track.unattributed) + "\n";
+            number(track.nvlink_bytes) + text_of(track.unattributed) + text_of(track.slowed) + "\n";
   }
   for (const auto& [uuid, points] : series) {
     if (is_word(uuid)) text += series_text(uuid, points);

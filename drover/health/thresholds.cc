@@ -28,6 +28,7 @@ constexpr std::array<LimitInfo, static_cast<std::size_t>(kCount)> kTable = {{
     {kR1Call, "r1.call", 5, kSeconds, "R1: a driver that does not answer for so long is at fault"},
     {kR1Recent, "r1.recent", kHour, kSeconds,
      "R1: an Xid in the kernel's log counts for so long; after that it is a note"},
+    {kR1Slow, "r1.slow", 10 * kMinute, kSeconds, "R1: slowed down by its hardware, at work, for so long: a warning"},
     {kR2State, "r2.state", 60, kSeconds, "R2: a thread uninterruptible for so long is stuck"},
     {kR2Kill, "r2.kill", 10, kSeconds, "R2: alive for so long with SIGKILL pending is stuck"},
     {kR3Hold, "r3.hold", 5, kSeconds, "R3: a zombie that still holds memory after so long"},

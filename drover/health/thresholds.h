@@ -17,6 +17,7 @@ enum class Limit {
   kUnknownExit,
   kR1Call,
   kR1Recent,
+  kR1Slow,
   kR2State,
   kR2Kill,
   kR3Hold,

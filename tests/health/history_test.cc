@@ -69,6 +69,16 @@ TEST(History, ASpinningJobIsFoundByCron) {
   EXPECT_TRUE(warns(look(*source, folder.root() + "/h", 400), Rule::kR6));
 }
 
+TEST(History, AGpuThatItsHardwareSlowsIsFoundByCron) {
+  const FixtureTree folder;
+  const std::string text =
+      "gpu 0 temp=96 reasons=0x48\nproc 4000 cmd=train cpu=1 state=R\non 0 4000 vram=30 sm=99 mem=30\n";
+  const auto source = scenario_source(Scenario::parse("s", text));
+  EXPECT_FALSE(warns(look(*source, folder.root() + "/h", 0), Rule::kR1));
+  EXPECT_FALSE(warns(look(*source, folder.root() + "/h", 400), Rule::kR1));
+  EXPECT_TRUE(warns(look(*source, folder.root() + "/h", 800), Rule::kR1));
+}
+
 TEST(History, AThreadThatIsStuckIsFoundByCron) {
   const FixtureTree folder;
   const std::string text = "gpu 0 power=98\nproc 4000 cmd=train state=D wchan=nvidia_ioctl\non 0 4000 vram=30\n";

@@ -320,6 +320,7 @@ std::vector<Finding> judge(const Scene& scene) {
   judge_absent(scene, all, findings);
   judge_stuck(scene, all, findings);
   judge_jobs(scene, all, findings);
+  judge_clocks(scene, findings);
   judge_memory(scene, findings);
   if (scene.container) {
     for (Finding& finding : findings) replace_killing(finding);

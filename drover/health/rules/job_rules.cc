@@ -248,6 +248,7 @@ std::string reason_to_idle(const JobView& view, double held) {
   if (is_suspended(view))
     return "a fault: its scheduler suspended it, it seems, and lets it go on (scontrol resume, bresume, qsig -s "
            "resume)";
+  if (kind == Kind::kStopped) return {};  // whatever the others do meanwhile, it waits for nobody
   if (kind == Kind::kServer) return "a fault: a server waits for requests";  // that is its work
   const ProcessTrack& track = *view.subject.track;
   const bool stuck = track.stuck.holds() && track.stuck.length() >= view.scene.limits[kR2State];
@@ -277,8 +278,11 @@ double idle_below(const JobView& view) {
 void advise_idle(const JobView& view, double held, double enough, Finding& finding) {
   advise_asking(view.scene, view.all, view.subject, finding);
   if (view.subject.kind == Kind::kNotebook) finding.action.emplace_back("restarting its kernel frees the memory");
-  if (view.subject.kind == Kind::kStopped) advise_continuing(finding, view.subject);
-  if (name_who_may_work(view, finding)) return;
+  if (view.subject.kind == Kind::kStopped) {
+    advise_continuing(finding, view.subject);
+  } else if (name_who_may_work(view, finding)) {
+    return;
+  }
   const double advised = view.scene.limits[kR8Advise];
   if (held >= advised || enough > advised) advise_ending(finding, launcher_of(view), {view.subject.pid});
 }

@@ -57,6 +57,7 @@ std::vector<Subject> subjects(const Scene& scene);
 
 // The rules, a file a family. Each appends what it finds.
 void judge_driver(const Scene& scene, std::vector<Finding>& findings);                                   // R1, G0
+void judge_clocks(const Scene& scene, std::vector<Finding>& findings);                                   // R1
 void judge_memory(const Scene& scene, std::vector<Finding>& findings);                                   // R9
 void judge_stuck(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);   // R2, R3
 void judge_absent(const Scene& scene, const std::vector<Subject>& all, std::vector<Finding>& findings);  // R4, G0

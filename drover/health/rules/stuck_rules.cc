@@ -128,17 +128,21 @@ void judge_kernel(const Scene& scene, const std::vector<Subject>& all, const Sub
   if (!explain_wait(scene, subject, *track, finding)) advise_kernel(scene, all, subject, *track, finding);
   const bool by_kill = killed && (!stuck || track->killed.length() >= scene.limits[kR2Kill]);
   if (gives_back(*track)) finding.not_because.emplace_back("an end that takes long: it runs, as one that frees memory");
-  const double enough = scene.limits[gives_back(*track) ? kR6Medium : by_kill ? kR2Kill : kR2State];
-  const double held = by_kill ? track->killed.length() : track->stuck.length();
   // What others have to give comes in minutes, or somebody has to look.
-  const bool patient = (track->in_storage || track->for_memory) && track->stuck.length() < scene.limits[kR8Warn];
-  const bool matters = on_gpu && !patient && !waits_for_itself(scene, *track);
+  const bool waits = !track->in_driver && (track->in_storage || track->for_memory);
+  const Limit limit = waits                ? (killed ? kR6Medium : kR8Warn)
+                      : gives_back(*track) ? kR6Medium
+                      : by_kill            ? kR2Kill
+                                           : kR2State;
+  const double held = by_kill ? track->killed.length() : track->stuck.length();
+  const bool matters = on_gpu && !waits_for_itself(scene, *track);
   const Severity severity = track->in_driver ? Severity::kCritical : matters ? Severity::kWarning : Severity::kInfo;
   const bool two_signs = track->in_driver || (stuck && by_kill);
   // A signal that is pending stays so, and two looks prove it; a thread may be caught in a short wait by chance.
   const int looks = by_kill ? std::numeric_limits<int>::max() : track->stuck.hits;
-  grade(scene, finding, held, enough, severity, two_signs ? Confidence::kHigh : Confidence::kMedium, looks);
-  finding.limits = {scene.limits.text(kR2State), scene.limits.text(kR2Kill)};
+  grade(scene, finding, held, scene.limits[limit], severity, two_signs ? Confidence::kHigh : Confidence::kMedium,
+        looks);
+  finding.limits = {scene.limits.text(limit)};
   findings.push_back(std::move(finding));
 }
 

@@ -52,8 +52,13 @@ struct HoldTrack {
   double seen = -1;
 };
 
+/// NVML's reasons for clocks that hardware has cut to half or less (nvmlClocksEventReasonHwThermalSlowdown and
+/// ...HwPowerBrakeSlowdown): heat, and a signal of the power supply.
+inline constexpr std::uint64_t kHeatSlowdown = 0x40, kPowerBrake = 0x80;
+
 struct GpuTrack {
   Streak unattributed;
+  Streak slowed;  ///< at work, with its clocks cut by its hardware: for heat, or its power supply
   double energy_j = -1,
          power_w = -1;  ///< power_w: mean over the last interval, from the energy counter if there is one
   double nvlink_bytes = -1, nvlink_rate = -1;

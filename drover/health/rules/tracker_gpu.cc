@@ -8,7 +8,8 @@ namespace {
 
 using enum Limit;
 
-constexpr std::uint64_t kSlowedByFault = 0x8 | 0x20 | 0x40 | 0x80;  // hardware, heat, power brake
+constexpr std::uint64_t kSlowedByHardware = kHeatSlowdown | kPowerBrake;
+constexpr std::uint64_t kSlowedByFault = kSlowedByHardware | 0x8 | 0x20;  // hardware in general, heat by software
 
 const GpuActivityRow* find_activity(const GpuSample& gpu, int pid) {
   const auto at =
@@ -29,6 +30,13 @@ bool served_by_mps(const GpuSample& gpu, const HostSample& host) {
 }
 
 bool mig_on(const GpuSample& gpu) { return gpu[Metric::kMig].ok() && gpu[Metric::kMig].value == 1; }
+
+/// One that rests may be held down for other reasons, and hurts nobody.
+Holds slowed(const GpuSample& gpu) {
+  const Reading reasons = gpu[Metric::kClockReasons], cores = gpu[Metric::kUtilCores];
+  if (!reasons.ok() || !cores.ok()) return Holds::kUnknown;
+  return cores.value > 0 && (reasons.value & kSlowedByHardware) != 0 ? Holds::kYes : Holds::kNo;
+}
 
 }  // namespace
 
@@ -105,6 +113,7 @@ void Tracker::add_gpu(const Sample& sample, const GpuSample& gpu, bool container
     missing = rest > std::max(limits_[kR9Vram], limits_[kR9VramShare] * *total) ? Holds::kYes : Holds::kNo;
   }
   track.unattributed.add(sample.at, sample.at, missing, limits_[kGap], static_cast<int>(limits_[kClear]));
+  track.slowed.add(sample.at, sample.at, slowed(gpu), limits_[kGap], static_cast<int>(limits_[kClear]));
   track.outlived = find_outlived(sample, gpu, track.seen);
   for (const GpuProcessRow& row : gpu.rows) add_hold(sample, gpu, track, row, container, exists);
   track.seen = sample.at;

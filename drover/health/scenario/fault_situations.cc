@@ -107,13 +107,42 @@ expect none
 gpu 0 code.clock_memory_mhz=999 code.temperature_c=999
 )"},
     {"fault-none-hot", R"(
-title A busy GPU is slowed by heat: seen, no fault
+title Software keeps a busy GPU below its greatest heat: seen, no fault
 window 900
 expect none
-gpu 0 power=130 temp=87 reasons=0x40
+gpu 0 power=130 temp=87 reasons=0x20
 proc 100 name=bash
 proc 4000 ppid=100 cmd="python train.py" state=R cpu=1
 on 0 4000 vram=40 sm=99 mem=3
+)"},
+    {"fault-heat", R"(
+title Hardware brakes a GPU that has worked at 96 degrees for a quarter of an hour
+window 900
+expect R1 warning
+gpu 0 power=95 temp=96 clock=300 reasons=0x48
+proc 100 name=bash
+proc 4000 ppid=100 cmd="gmx mdrun -deffnm prod" state=R cpu=8
+on 0 4000 vram=1 sm=99 mem=4
+)"},
+    {"fault-power-brake", R"(
+title The power supply brakes a GPU that works
+window 900
+expect R1 warning
+gpu 0 power=110 temp=50 clock=500 reasons=0x88
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1
+on 0 4000 vram=40 sm=99 mem=20
+)"},
+    {"fault-none-heat-for-a-moment", R"(
+title Hardware brakes a GPU for two minutes, as it does when the load jumps
+window 900
+expect none
+gpu 0 power=300 temp=84 reasons=0
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=R cpu=1
+on 0 4000 vram=40 sm=99 mem=30
+at 300 gpu 0 temp=92 reasons=0x40
+at 420 gpu 0 temp=84 reasons=0
 )"},
     {"fault-none-application-xid", R"(
 title Xid 13 is an application's own mistake

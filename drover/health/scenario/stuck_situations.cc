@@ -68,6 +68,24 @@ proc 100 name=bash
 proc 4000 ppid=100 cmd="python train.py" state=D wchan=rpc_wait_bit_killable
 on 0 4000 vram=30
 )"},
+    {"stuck-killed-in-storage", R"(
+title What was killed six minutes ago still waits for a server of files
+window 400
+expect R2 warning 4000
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=folio_wait_bit_common kill=1
+on 0 4000 vram=30
+)"},
+    {"stuck-none-killed-in-storage", R"(
+title What was killed two minutes ago still writes back
+window 120
+expect none
+gpu 0 power=70
+proc 100 name=bash
+proc 4000 ppid=100 cmd="python train.py" state=D wchan=folio_wait_bit_common kill=1
+on 0 4000 vram=30
+)"},
     {"stuck-none-inode-writeback", R"(
 title A process waits for an inode that a broken disk does not take
 window 120

@@ -228,6 +228,22 @@ proc 4001 ppid=51 cmd="python train.py" state=R cpu=1 io=0 env="RANK=1 WORLD_SIZ
 on 0 4000 vram=30
 on 1 4001 vram=30 sm=100 mem=0
 )"},
+    {"idle-stopped-rank-of-mpi", R"(
+title A person has stopped one rank of a simulation, and the others poll on the CPU for it, for over an hour
+window 4200
+expect R8 warning 4002
+gpu 0 power=44
+gpu 1 power=45
+gpu 2 power=46
+proc 90 name=bash
+proc 100 ppid=90 name=mpirun cmd="mpirun -np 3 lmp -k on g 3 -sf kk -in in.melt"
+proc 4000 ppid=100 name=lmp cmd="lmp -in in.melt" state=R cpu=1 io=0 env="OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_SIZE=3"
+proc 4001 ppid=100 name=lmp cmd="lmp -in in.melt" state=R cpu=1 io=0 env="OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_SIZE=3"
+proc 4002 ppid=100 name=lmp cmd="lmp -in in.melt" state=T wchan=do_signal_stop env="OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_SIZE=3"
+on 0 4000 vram=7
+on 1 4001 vram=7
+on 2 4002 vram=7
+)"},
     {"defunct-thread-polls", R"(
 title The one thread left of a zombie polls for two hours
 window 7200

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "drover/health/rules/rules.h"
+
+namespace drover::inline v1::health {
+
+using enum Limit;
+
+void judge_clocks(const Scene& scene, std::vector<Finding>& findings) {
+  for (const GpuSample& gpu : scene.last.driver.gpus) {
+    const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
+    if (track == nullptr || !track->slowed.holds() || !gpu.stuck_in.empty()) continue;
+    const bool brake = (gpu[Metric::kClockReasons].value & kPowerBrake) != 0;
+    Finding finding = about(Rule::kR1, gpu, brake ? "SLOWED BY A POWER BRAKE" : "SLOWED BY HEAT");
+    finding.because.push_back("its hardware cuts its clocks, to half or less, while it is at work, for " +
+                              duration_text(track->slowed.length()));
+    if (const auto celsius = gpu[Metric::kTemperature].number())
+      finding.because.push_back("it is " + std::to_string(static_cast<int>(*celsius)) + " degrees Celsius hot");
+    finding.not_because.emplace_back(
+        "the usual limits of power and heat: software keeps those, before hardware has to");
+    grade(scene, finding, track->slowed.length(), scene.limits[kR1Slow], Severity::kWarning, Confidence::kHigh,
+          track->slowed.hits);
+    finding.limits = {scene.limits.text(kR1Slow)};
+    finding.action.emplace_back(brake ? "look at the power supply, its cables and the node's power limit (a laptop: at "
+                                        "its battery); what runs is slow, and not wrong"
+                                      : "look at its fans, the airflow and the room; what runs is slow, and not wrong");
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace drover::inline v1::health
