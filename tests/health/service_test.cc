@@ -33,6 +33,13 @@ TEST(Advice, EndsAJobOfAnotherBatchSystemByItsOwnCommand) {
   EXPECT_TRUE(says(shipped("idle-in-pbs", Rule::kR8).action, "qdel 1234.head1"));
 }
 
+TEST(Advice, EndsOneTaskOfAnArrayAndNotAll) {
+  const Finding slurm = shipped("idle-in-array-of-slurm", Rule::kR8);
+  EXPECT_TRUE(says(slurm.action, "scancel 36_1")) << joined(slurm.action);
+  const Finding lsf = shipped("idle-in-array-of-lsf", Rule::kR8);
+  EXPECT_TRUE(says(lsf.action, "bkill '77[3]'")) << joined(lsf.action);
+}
+
 TEST(Advice, EndsNoFirstProcessOfAContainerForAZombie) {
   const Finding finding = shipped("defunct-below-first-of-container", Rule::kR3);
   EXPECT_FALSE(says(finding.action, "kill -TERM 90")) << joined(finding.action);

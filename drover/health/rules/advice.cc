@@ -156,6 +156,14 @@ void advise_continuing(Finding& finding, const Subject& subject) {
 
 namespace {
 
+/// Of an array only the one task: the others may be at work.
+std::string how_to_cancel(const Job& job) {
+  const std::string id = job.id.find('[') == job.id.npos ? job.id : "'" + job.id + "'";
+  if (job.scheduler == "slurm") return "scancel " + (job.array_task.empty() ? job.id : job.array_task);
+  if (job.scheduler == "pbs") return "qdel " + id;
+  return job.scheduler == "lsf" ? "bkill " + id : std::string();
+}
+
 /// A user's own unit is known to his own systemd alone.
 std::string unit_of(const Job& job) {
   return "; end it by its unit" + std::string(job.of_user ? ", as that user: systemctl --user" : ": systemctl") +
@@ -167,9 +175,7 @@ std::string unit_of(const Job& job) {
 void advise_asking(Finding& finding, const Job& job) {
   const std::string who = finding.user.empty() ? "the owner" : finding.user;
   std::string ask = "ask " + who + " first";
-  if (job.scheduler == "slurm") ask += "; end it by the scheduler: scancel " + job.id;
-  if (job.scheduler == "pbs") ask += "; end it by the scheduler: qdel " + job.id;
-  if (job.scheduler == "lsf") ask += "; end it by the scheduler: bkill " + job.id;
+  if (const std::string command = how_to_cancel(job); !command.empty()) ask += "; end it by the scheduler: " + command;
   if (job.scheduler == "kubernetes")
     ask += "; end it by the scheduler: kubectl delete pod NAME, of the pod with the uid " + job.id +
            " (kubectl get pods -A -o yaml)";

@@ -138,8 +138,8 @@ std::string group_of(const ProcessDetail& detail, const std::string& container) 
   std::string group = "user " + (detail.uid ? std::to_string(*detail.uid) : "?");
   if (!container.empty() && has_own_master(detail)) group += "/in " + container;
   for (const char* const name :
-       {"SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID", "LSB_JOBID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
-        "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "HOROVOD_GLOO_RENDEZVOUS_PORT"}) {
+       {"SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID", "LSB_JOBID", "LSB_JOBINDEX", "TORCHELASTIC_RUN_ID",
+        "PMIX_NAMESPACE", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "HOROVOD_GLOO_RENDEZVOUS_PORT"}) {
     if (const std::string* const value = variable(detail, name)) group += "/" + *value;
   }
   return group;
@@ -170,13 +170,21 @@ std::optional<int> local_tasks_of_step(const Job& job, const ProcessDetail& deta
   return tasks && *tasks <= all ? std::optional<int>(static_cast<int>(*tasks)) : std::nullopt;
 }
 
+/// "12", "12[3].n1": the brackets of an array's task are for the shell to leave alone, see how_to_cancel.
+bool is_batch_id(std::string id) {
+  std::erase_if(id, [](char c) { return c == '[' || c == ']'; });
+  return is_safe_in_shell(id);
+}
+
 /// What other batch systems say of the job, in its environment only.
 void find_batch_job(Job& job, const ProcessDetail& detail) {
   for (const auto& [name, scheduler] : {std::pair("PBS_JOBID", "pbs"), std::pair("LSB_JOBID", "lsf")}) {
     const std::string* const id = variable(detail, name);
-    if (id == nullptr || !is_safe_in_shell(*id)) continue;
+    if (id == nullptr || !is_batch_id(*id)) continue;
     job.scheduler = scheduler;
     job.id = *id;
+    const std::optional<int> index = number(detail, {"LSB_JOBINDEX"});
+    if (job.scheduler == "lsf" && index.value_or(0) > 0) job.id += "[" + std::to_string(*index) + "]";
     job.label = job.scheduler + " " + job.id;
   }
 }
@@ -239,6 +247,8 @@ Job job_of(const ProcessDetail& detail) {
     job.id = id;
     job.label = "slurm " + job.id;
     find_components(job, detail);
+    const auto array = number(detail, {"SLURM_ARRAY_JOB_ID"}), task = number(detail, {"SLURM_ARRAY_TASK_ID"});
+    if (slurm != nullptr && array && task) job.array_task = std::to_string(*array) + "_" + std::to_string(*task);
   }
   if (job.rank) {
     job.group = group_of(detail, container);

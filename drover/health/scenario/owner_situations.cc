@@ -283,6 +283,27 @@ proc 100 name=raylet cmd="/opt/ray/raylet" listen=1
 proc 4000 ppid=100 name=ray::Embedder cmd="ray::Embedder.embed" titled=1 listen=1 wchan=futex_wait_queue
 on 0 4000 vram=40
 )"},
+    {"idle-in-array-of-slurm", R"(
+title An idle task of an array, whose number is also that of the whole array
+window 7500
+expect R8 warning 4000
+gpu 0 power=64
+proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
+proc 51 name=slurmstepd uid=0 cmd="slurmstepd: [36.batch]"
+proc 90 ppid=51 name=slurm_script cmd="/bin/bash /var/spool/slurmd/job00036/slurm_script"
+proc 4000 ppid=90 cmd="python look.py" wchan=futex_wait_queue env="SLURM_JOB_ID=36 SLURM_ARRAY_JOB_ID=36 SLURM_ARRAY_TASK_ID=1"
+on 0 4000 vram=12
+)"},
+    {"idle-in-array-of-lsf", R"(
+title An idle task of an array of LSF
+window 7500
+expect R8 warning 4000
+gpu 0 power=64
+proc 80 name=res uid=0 cmd="/opt/lsf/etc/res"
+proc 90 ppid=80 name=bash cmd="/bin/bash /home/u/.lsbatch/1700000000.77"
+proc 4000 ppid=90 cmd="python look.py" wchan=futex_wait_queue env="LSB_JOBID=77 LSB_JOBINDEX=3"
+on 0 4000 vram=12
+)"},
     {"idle-in-pbs", R"(
 title An idle script of a PBS job
 window 7500
