@@ -139,7 +139,10 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
   const double held = view.spinning;
   const bool complete = view.subject.track != nullptr && view.subject.track->io_known;
   Confidence confidence = held >= scene.limits[kR6High] && complete ? Confidence::kHigh : Confidence::kMedium;
-  const bool server = view.subject.kind == Kind::kServer;
+  const ProcessBrief* const dead = dead_beside(view);
+  if (dead != nullptr)
+    finding.because.push_back("pid " + std::to_string(dead->pid) + ", of the same name and parent, has died");
+  const bool server = view.subject.kind == Kind::kServer && dead == nullptr;
   const bool debugged = view.subject.brief->state == 't';  // and not merely started below a debugger
   if (debugged) finding.not_because.emplace_back("a fault: a debugger holds it, as at a breakpoint in a kernel");
   const bool explained = explain_waiting(view, held, finding) || debugged;

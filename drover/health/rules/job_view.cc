@@ -252,6 +252,15 @@ int ranks_elsewhere(const JobView& view) {
   return std::max(0, *job.world_size - std::max(live_local_ranks(view), job.local_world_size.value_or(0)));
 }
 
+const ProcessBrief* dead_beside(const JobView& view) {
+  const ProcessBrief& own = *view.subject.brief;
+  const std::vector<ProcessBrief>& processes = view.scene.last.host.processes;
+  const auto found = std::find_if(processes.begin(), processes.end(), [&](const ProcessBrief& other) {
+    return !lives(other) && own.parent > 1 && other.parent == own.parent && other.name == own.name;
+  });
+  return found == processes.end() ? nullptr : &*found;
+}
+
 int launcher_of(const JobView& view) {
   const HostSample& host = view.scene.last.host;
   for (const ProcessBrief& at : Ancestors(host, *view.subject.brief)) {

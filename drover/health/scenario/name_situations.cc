@@ -216,6 +216,18 @@ proc 1 ppid=0 name=vllm cmd="python3 /usr/local/bin/vllm serve m" listen=8000 wc
 proc 40 ppid=1 name=VLLM::EngineCor cmd="VLLM::EngineCore" titled=1 wchan=futex_wait_queue
 on 0 40 vram=70
 )"},
+    {"spinning-worker-of-dead-worker", R"(
+title One of two workers of a vLLM that serves has died, and the other one spins in a collective for ever
+window 700
+expect R6 warning 4001
+gpu 0 power=64 nvlink=0
+gpu 1 power=61 nvlink=0
+proc 100 ppid=1 name=python3 cmd="python3 -m vllm.entrypoints.openai.api_server --tensor-parallel-size 2" listen=8000 wchan=do_epoll_wait
+proc 4000 ppid=100 name=VLLM::EngineCor cmd="VLLM::EngineCore" titled=1 wchan=futex_wait_queue
+proc 4001 ppid=4000 name=VLLM::Worker_TP cmd="VLLM::Worker_TP0" titled=1 state=R cpu=1 io=0
+proc 4002 ppid=4000 name=VLLM::Worker_TP state=Z
+on 0 4001 vram=71 sm=100 mem=0
+)"},
     {"orphaned-none-alone-by-hand", R"(
 title A process alone in its world, which a person started with nohup, sleeps after logout
 window 300
