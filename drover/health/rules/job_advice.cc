@@ -12,7 +12,7 @@ bool is_alone(const JobView& view) {
   const auto beside = [&](const Subject& other) {
     return other.pid != subject.pid && other.brief != nullptr && other.brief->parent == subject.brief->parent;
   };
-  return !subject.job.ranked() && subject.gpus.size() == 1 && launcher_of(view) == 0 &&
+  return !subject.job.ranked() && subject.gpus.size() == 1 && launcher_of(view) == 0 && dead_beside(view) == nullptr &&
          std::none_of(view.all.begin(), view.all.end(), beside);
 }
 
