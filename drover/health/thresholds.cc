@@ -31,6 +31,8 @@ constexpr std::array<LimitInfo, static_cast<std::size_t>(kCount)> kTable = {{
     {kR1Slow, "r1.slow", 10 * kMinute, kSeconds, "R1: slowed down by its hardware, at work, for so long: a warning"},
     {kR2State, "r2.state", 60, kSeconds, "R2: a thread uninterruptible for so long is stuck"},
     {kR2Kill, "r2.kill", 10, kSeconds, "R2: alive for so long with SIGKILL pending is stuck"},
+    {kR2Storage, "r2.storage", 15 * kMinute, kSeconds,
+     "R2: in storage for so long, and neither reading, writing nor working: a warning"},
     {kR3Hold, "r3.hold", 5, kSeconds, "R3: a zombie that still holds memory after so long"},
     {kR4Twice, "r4.twice", 2, kSeconds, "R4: listed but gone, seen twice so far apart"},
     {kR5Hold, "r5.hold", 60, kSeconds, "R5: orphaned, and idle or spinning for so long"},

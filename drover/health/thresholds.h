@@ -20,6 +20,7 @@ enum class Limit {
   kR1Slow,
   kR2State,
   kR2Kill,
+  kR2Storage,
   kR3Hold,
   kR4Twice,
   kR5Hold,

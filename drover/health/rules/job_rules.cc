@@ -290,12 +290,35 @@ void advise_idle(const JobView& view, double held, double enough, Finding& findi
   if (held >= advised || enough > advised) advise_ending(finding, launcher_of(view), {view.subject.pid});
 }
 
+/// Where the driver does not tell what runs, as of a part of a GPU (MIG) without counters, there is the CPU: whatever
+/// runs for half a day wants something of its process now and then.
+void judge_resting(const JobView& view, std::vector<Finding>& findings) {
+  const Scene& scene = view.scene;
+  const ProcessTrack* const track = view.subject.track;
+  const auto may_rest = [](const Subject::On& on) { return !on.track->cannot_judge.empty() || on.hold->idle.holds(); };
+  const auto& gpus = view.subject.gpus;
+  if (scene.container || track == nullptr || !track->calm.holds() || !track->io_known || !holds_much(view) ||
+      !std::all_of(gpus.begin(), gpus.end(), may_rest) || !reason_to_idle(view, track->calm.length()).empty())
+    return;
+  Finding finding = about(scene, Rule::kR8, view.subject, "RESTS, HOLDS MEMORY");
+  const double held = track->calm.length();
+  finding.because.push_back("it never used more than " + percent_text(scene.limits[kR8Cpu]) +
+                            " of a core between two looks, and read and wrote next to nothing, for " +
+                            duration_text(held));
+  finding.not_because.emplace_back("a kernel that runs for as long without its process: the driver does not tell");
+  grade(scene, finding, held, scene.limits[kR8Interactive], Severity::kWarning, Confidence::kMedium, track->calm.hits);
+  finding.limits = {scene.limits.text(kR8Interactive), scene.limits.text(kR8Cpu), scene.limits.text(kR8Io)};
+  if (finding.severity >= Severity::kWarning) advise_asking(scene, view.all, view.subject, finding);
+  findings.push_back(std::move(finding));
+}
+
 void judge_idle(const JobView& view, std::vector<Finding>& findings) {
+  if (!view.holds_idle) return judge_resting(view, findings);
   const ProcessTrack* const track = view.subject.track;
   const Scene& scene = view.scene;
   const Thresholds& limits = scene.limits;
   const Kind kind = view.subject.kind;
-  if (!view.holds_idle || !holds_much(view) || track == nullptr || !track->calm.holds()) return;
+  if (!holds_much(view) || track == nullptr || !track->calm.holds()) return;
   const double below = idle_below(view);
   if (below <= 0) return;
   Finding finding = about(scene, Rule::kR8, view.subject, "IDLE, HOLDS MEMORY");

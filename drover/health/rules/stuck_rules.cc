@@ -113,6 +113,15 @@ bool gives_back(const ProcessTrack& track) {
   return track.killed.holds() && !track.stuck.holds() && track.measured && track.own_share >= kMuch;
 }
 
+/// For how long it may wait for storage or memory: what others have to give comes in minutes, or somebody has to look.
+/// One that reads and writes meanwhile, or works, is slow, and the server of its files is there.
+Limit patience_of(const Scene& scene, const ProcessTrack& track, bool killed) {
+  if (killed) return kR6Medium;
+  const bool silent = track.io_rate >= 0 && track.io_rate <= scene.limits[kR7Io] && track.measured &&
+                      track.cpu_share <= scene.limits[kR7Cpu];
+  return silent ? kR2Storage : kR8Warn;
+}
+
 /// R2 for one process: `subject` may be on no GPU.
 void judge_kernel(const Scene& scene, const std::vector<Subject>& all, const Subject& subject,
                   std::vector<Finding>& findings) {
@@ -128,9 +137,8 @@ void judge_kernel(const Scene& scene, const std::vector<Subject>& all, const Sub
   if (!explain_wait(scene, subject, *track, finding)) advise_kernel(scene, all, subject, *track, finding);
   const bool by_kill = killed && (!stuck || track->killed.length() >= scene.limits[kR2Kill]);
   if (gives_back(*track)) finding.not_because.emplace_back("an end that takes long: it runs, as one that frees memory");
-  // What others have to give comes in minutes, or somebody has to look.
   const bool waits = !track->in_driver && (track->in_storage || track->for_memory);
-  const Limit limit = waits                ? (killed ? kR6Medium : kR8Warn)
+  const Limit limit = waits                ? patience_of(scene, *track, killed)
                       : gives_back(*track) ? kR6Medium
                       : by_kill            ? kR2Kill
                                            : kR2State;

@@ -14,6 +14,27 @@ proc 100 name=bash
 proc 4000 ppid=100 cmd="python train.py" wchan=do_select
 on 0 4000 vram=30
 )"},
+    {"idle-mig-without-counters", R"(
+title A script has rested for 18 hours on a part of a GPU of which nothing tells its use; another part is at work
+window 64800
+expect R8 warning 2500
+expect G0 unknown
+gpu 0 power=180 mig=1 instances=1:0:20,2:0:20
+proc 90 name=bash
+proc 2500 ppid=90 name=python cmd="python embed.py --shard 3" wchan=futex_wait_queue cpu=0.001 io=0
+proc 2700 ppid=90 name=python cmd="python train.py" state=R cpu=1 io=1e6
+on 0 2500 vram=17 gi=1 ci=0
+on 0 2700 vram=15 gi=2 ci=0
+)"},
+    {"idle-none-mig-without-counters", R"(
+title A notebook has rested for some hours on a part of a GPU of which nothing tells its use
+window 14400
+expect G0 unknown
+gpu 0 power=180 mig=1 instances=1:0:20,2:0:20
+proc 90 name=jupyter-lab cmd="python /usr/bin/jupyter-lab"
+proc 2500 ppid=90 name=python cmd="python -m ipykernel_launcher -f k.json" cpu=0.001 io=0
+on 0 2500 vram=17 gi=1 ci=0
+)"},
     {"idle-mig", R"(
 title MIG with counters: one part has held 30 GiB for 70 minutes, the other works
 window 4200

@@ -162,10 +162,10 @@ proc 4001 ppid=100 cmd="python3 -m tensorrt_llm.llmapi.mgmn_worker_node" wchan=f
 on 0 4000 vram=60
 on 1 4001 vram=60
 )"},
-    {"spinning-none-peer-waits-for-storage", R"(
+    {"stuck-rank-in-storage", R"(
 title Rank 1 waits in a collective for rank 0, which waits for a file server that does not answer
 window 1500
-expect none
+expect R2 warning 4000
 gpu 0 power=62
 gpu 1 power=95 nvlink=0
 proc 100 name=torchrun cmd="python /usr/bin/torchrun --nproc-per-node 2 train.py"
