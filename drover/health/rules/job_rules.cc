@@ -173,10 +173,10 @@ std::string who_slept(const ProcessBrief& process) {
 }
 
 /// A lock that is a file's mere existence (torch.utils.file_baton) outlives who made it.
-constexpr std::string_view kStaleLock =
+constexpr const char* kStaleLock =
     "if its stack shows a wait for a lock that is a file (FileBaton.wait, SoftFileLock): who made it may have died; "
-    "when no "
-    "build runs any more, remove it (of torch: ~/.cache/torch_extensions/*/*/lock), or the next start waits too";
+    "when no build runs any more, remove it (of torch: ~/.cache/torch_extensions/*/*/lock), or the next start waits "
+    "too";
 
 bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   const ProcessTrack* const track = view.subject.track;
@@ -212,7 +212,7 @@ bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
         view.idle_looks);
   finding.limits = {scene.limits.text(naps > 0 ? kR8Warn : kR7Hold), scene.limits.text(naps > 0 ? kR8Cpu : kR7Cpu),
                     scene.limits.text(naps > 0 ? kR8Io : kR7Io)};
-  advise(view, finding, naps > 0 ? std::string(kStaleLock) : std::string());
+  advise(view, finding, naps > 0 ? kStaleLock : "");
   findings.push_back(std::move(finding));
   return true;
 }
