@@ -2,6 +2,8 @@
 #include "drover/health/sample.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace drover::inline v1::health {
 
@@ -87,47 +89,53 @@ const ProcessDetail* find_detail(const HostSample& host, int pid) noexcept {
   return at == host.details.end() ? nullptr : &at->second;
 }
 
+namespace {
+
+constexpr auto kJobVariables = std::to_array<std::string_view>({"RANK",
+                                                                "LOCAL_RANK",
+                                                                "WORLD_SIZE",
+                                                                "LOCAL_WORLD_SIZE",
+                                                                "NODE_RANK",
+                                                                "CROSS_SIZE",
+                                                                "MASTER_ADDR",
+                                                                "MASTER_PORT",
+                                                                "SLURM_JOB_ID",
+                                                                "SLURM_STEP_ID",
+                                                                "SLURM_PROCID",
+                                                                "SLURM_STEP_NUM_TASKS",
+                                                                "SLURM_STEP_TASKS_PER_NODE",
+                                                                "SLURM_ARRAY_JOB_ID",
+                                                                "SLURM_ARRAY_TASK_ID",
+                                                                "SLURM_JOB_ID_HET_GROUP_0",
+                                                                "SLURM_JOB_ID_HET_GROUP_1",
+                                                                "SLURM_JOB_ID_HET_GROUP_2",
+                                                                "SLURM_JOB_ID_HET_GROUP_3",
+                                                                "SLURM_JOB_ID_HET_GROUP_4",
+                                                                "SLURM_JOB_ID_HET_GROUP_5",
+                                                                "SLURM_JOB_ID_HET_GROUP_6",
+                                                                "SLURM_JOB_ID_HET_GROUP_7",
+                                                                "PBS_JOBID",
+                                                                "LSB_JOBID",
+                                                                "LSB_JOBINDEX",
+                                                                "OMPI_COMM_WORLD_RANK",
+                                                                "PMI_RANK",
+                                                                "PMI_SIZE",
+                                                                "PMIX_NAMESPACE",
+                                                                "OMPI_COMM_WORLD_SIZE",
+                                                                "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                                                "TORCHELASTIC_RUN_ID",
+                                                                "HOROVOD_RANK",
+                                                                "HOROVOD_SIZE",
+                                                                "HOROVOD_LOCAL_SIZE",
+                                                                "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+                                                                "HOROVOD_GLOO_RENDEZVOUS_PORT",
+                                                                "KUBERNETES_SERVICE_HOST",
+                                                                "CUDA_MPS_PIPE_DIRECTORY"});
+
+}  // namespace
+
 const std::vector<std::string>& job_variables() {
-  static const std::vector<std::string> names = {"RANK",
-                                                 "LOCAL_RANK",
-                                                 "WORLD_SIZE",
-                                                 "LOCAL_WORLD_SIZE",
-                                                 "NODE_RANK",
-                                                 "CROSS_SIZE",
-                                                 "MASTER_ADDR",
-                                                 "MASTER_PORT",
-                                                 "SLURM_JOB_ID",
-                                                 "SLURM_STEP_ID",
-                                                 "SLURM_PROCID",
-                                                 "SLURM_STEP_NUM_TASKS",
-                                                 "SLURM_STEP_TASKS_PER_NODE",
-                                                 "SLURM_ARRAY_JOB_ID",
-                                                 "SLURM_ARRAY_TASK_ID",
-                                                 "SLURM_JOB_ID_HET_GROUP_0",
-                                                 "SLURM_JOB_ID_HET_GROUP_1",
-                                                 "SLURM_JOB_ID_HET_GROUP_2",
-                                                 "SLURM_JOB_ID_HET_GROUP_3",
-                                                 "SLURM_JOB_ID_HET_GROUP_4",
-                                                 "SLURM_JOB_ID_HET_GROUP_5",
-                                                 "SLURM_JOB_ID_HET_GROUP_6",
-                                                 "SLURM_JOB_ID_HET_GROUP_7",
-                                                 "PBS_JOBID",
-                                                 "LSB_JOBID",
-                                                 "LSB_JOBINDEX",
-                                                 "OMPI_COMM_WORLD_RANK",
-                                                 "PMI_RANK",
-                                                 "PMI_SIZE",
-                                                 "PMIX_NAMESPACE",
-                                                 "OMPI_COMM_WORLD_SIZE",
-                                                 "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                                 "TORCHELASTIC_RUN_ID",
-                                                 "HOROVOD_RANK",
-                                                 "HOROVOD_SIZE",
-                                                 "HOROVOD_LOCAL_SIZE",
-                                                 "HOROVOD_GLOO_RENDEZVOUS_ADDR",
-                                                 "HOROVOD_GLOO_RENDEZVOUS_PORT",
-                                                 "KUBERNETES_SERVICE_HOST",
-                                                 "CUDA_MPS_PIPE_DIRECTORY"};
+  static const std::vector<std::string> names(kJobVariables.begin(), kJobVariables.end());
   return names;
 }
 

@@ -35,7 +35,8 @@ TEST(Advice, EndsAJobOfAnotherBatchSystemByItsOwnCommand) {
 
 TEST(Advice, EndsOneTaskOfAnArrayAndNotAll) {
   const Finding slurm = shipped("idle-in-array-of-slurm", Rule::kR8);
-  EXPECT_TRUE(says(slurm.action, "scancel 36_1")) << joined(slurm.action);
+  EXPECT_TRUE(says(slurm.action, "scancel 34567890_1")) << joined(slurm.action);
+  EXPECT_TRUE(says(shipped("idle-below-array-of-slurm", Rule::kR8).action, "scancel 99"));
   const Finding lsf = shipped("idle-in-array-of-lsf", Rule::kR8);
   EXPECT_TRUE(says(lsf.action, "bkill '77[3]'")) << joined(lsf.action);
 }

@@ -11,7 +11,9 @@ void judge_clocks(const Scene& scene, std::vector<Finding>& findings) {
   for (const GpuSample& gpu : scene.last.driver.gpus) {
     const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
     if (track == nullptr || !track->slowed.holds() || !gpu.stuck_in.empty()) continue;
-    const bool brake = (gpu[Metric::kClockReasons].value & kPowerBrake) != 0;
+    const Reading reasons = gpu[Metric::kClockReasons];
+    if (!reasons.ok()) continue;
+    const bool brake = (reasons.value & kPowerBrake) != 0;
     Finding finding = about(Rule::kR1, gpu, brake ? "SLOWED BY A POWER BRAKE" : "SLOWED BY HEAT");
     finding.because.push_back("its hardware cuts its clocks, to half or less, while it is at work, for " +
                               duration_text(track->slowed.length()));

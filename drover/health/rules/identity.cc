@@ -247,8 +247,10 @@ Job job_of(const ProcessDetail& detail) {
     job.id = id;
     job.label = "slurm " + job.id;
     find_components(job, detail);
-    const auto array = number(detail, {"SLURM_ARRAY_JOB_ID"}), task = number(detail, {"SLURM_ARRAY_TASK_ID"});
-    if (slurm != nullptr && array && task) job.array_task = std::to_string(*array) + "_" + std::to_string(*task);
+    const std::string* const array = variable(detail, "SLURM_ARRAY_JOB_ID");
+    const std::string* const task = variable(detail, "SLURM_ARRAY_TASK_ID");
+    if (array != nullptr && *array == id && task != nullptr && os::parse_number(*task))
+      job.array_task = id + "_" + *task;
   }
   if (job.rank) {
     job.group = group_of(detail, container);

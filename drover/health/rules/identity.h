@@ -15,7 +15,7 @@ struct Job {
   std::string label;          ///< "slurm 4711", "pbs 12.n1", "container 3f2a9c…", "unit jupyter.service"; empty: none
   std::string scheduler;      ///< "slurm", "pbs", "lsf", "kubernetes", "docker", "podman", "systemd" or empty
   std::string id;             ///< of an array's task in PBS and LSF "12[3].n1", "12[3]"
-  std::string array_task;     ///< "11_3" of Slurm: the number of one task of an array may be that of the whole array
+  std::string array_task;     ///< "11_3" of Slurm: the one task that has the number of its whole array
   bool of_user = false;       ///< a unit of the user's own systemd
   bool left_in_unit = false;  ///< what began it there is gone, for systemd's own child leads a session: the unit may be
                               ///< that of others, as that of a runner of jobs

@@ -141,7 +141,7 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
   Confidence confidence = held >= scene.limits[kR6High] && complete ? Confidence::kHigh : Confidence::kMedium;
   const ProcessBrief* const dead = dead_beside(view);
   if (dead != nullptr)
-    finding.because.push_back("pid " + std::to_string(dead->pid) + ", of the same name and parent, has died");
+    finding.because.push_back("pid " + std::to_string(dead->pid) + ", a worker of the same engine, has died");
   const bool server = view.subject.kind == Kind::kServer && dead == nullptr;
   const bool debugged = view.subject.brief->state == 't';  // and not merely started below a debugger
   if (debugged) finding.not_because.emplace_back("a fault: a debugger holds it, as at a breakpoint in a kernel");
@@ -300,8 +300,9 @@ void judge_resting(const JobView& view, std::vector<Finding>& findings) {
   if (scene.container || track == nullptr || !track->calm.holds() || !track->io_known || !holds_much(view) ||
       !std::all_of(gpus.begin(), gpus.end(), may_rest) || !reason_to_idle(view, track->calm.length()).empty())
     return;
+  const double held = std::min(track->calm.length(), idle_below(view));
+  if (held <= 0) return;
   Finding finding = about(scene, Rule::kR8, view.subject, "RESTS, HOLDS MEMORY");
-  const double held = track->calm.length();
   finding.because.push_back("it never used more than " + percent_text(scene.limits[kR8Cpu]) +
                             " of a core between two looks, and read and wrote next to nothing, for " +
                             duration_text(held));

@@ -254,11 +254,12 @@ int ranks_elsewhere(const JobView& view) {
 
 const ProcessBrief* dead_beside(const JobView& view) {
   const ProcessBrief& own = *view.subject.brief;
-  const std::vector<ProcessBrief>& processes = view.scene.last.host.processes;
-  const auto found = std::find_if(processes.begin(), processes.end(), [&](const ProcessBrief& other) {
-    return !lives(other) && own.parent > 1 && other.parent == own.parent && other.name == own.name;
+  const HostSample& host = view.scene.last.host;
+  if (user_of_engine(host, own) == nullptr) return nullptr;
+  const auto found = std::find_if(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& other) {
+    return !lives(other) && other.parent == own.parent && other.name == own.name;
   });
-  return found == processes.end() ? nullptr : &*found;
+  return found == host.processes.end() ? nullptr : &*found;
 }
 
 int launcher_of(const JobView& view) {

@@ -38,7 +38,7 @@ int live_local_ranks(const JobView& view);
 /// Ranks of the job's world that are not on this node, or have died; 0 when nothing tells, or all are of this node.
 int ranks_elsewhere(const JobView& view);
 
-/// One of the same name and parent that has died, as another worker of the same engine; nullptr: none.
+/// Another worker of the same engine of vLLM or SGLang, which has died; nullptr: none.
 const ProcessBrief* dead_beside(const JobView& view);
 
 /// The launcher of its job, above wrappers that have the same rank. 0 when there is none, for a TERM for a user's shell

@@ -114,7 +114,7 @@ bool gives_back(const ProcessTrack& track) {
 }
 
 /// For how long it may wait for storage or memory: what others have to give comes in minutes, or somebody has to look.
-/// One that reads and writes meanwhile, or works, is slow, and the server of its files is there.
+/// One that reads and writes meanwhile, as far as /proc tells, or works, is slow, and the server of its files is there.
 Limit patience_of(const Scene& scene, const ProcessTrack& track, bool killed) {
   if (killed) return kR6Medium;
   const bool silent = track.io_rate >= 0 && track.io_rate <= scene.limits[kR7Io] && track.measured &&

@@ -31,11 +31,12 @@ bool served_by_mps(const GpuSample& gpu, const HostSample& host) {
 
 bool mig_on(const GpuSample& gpu) { return gpu[Metric::kMig].ok() && gpu[Metric::kMig].value == 1; }
 
-/// One that rests may be held down for other reasons, and hurts nobody.
+/// One that rests, or has little to do, may be held down for other reasons, and hurts nobody.
 Holds slowed(const GpuSample& gpu) {
   const Reading reasons = gpu[Metric::kClockReasons], cores = gpu[Metric::kUtilCores];
   if (!reasons.ok() || !cores.ok()) return Holds::kUnknown;
-  return cores.value > 0 && (reasons.value & kSlowedByHardware) != 0 ? Holds::kYes : Holds::kNo;
+  static constexpr std::uint64_t kAtWork = 50;  // percent
+  return cores.value >= kAtWork && (reasons.value & kSlowedByHardware) != 0 ? Holds::kYes : Holds::kNo;
 }
 
 }  // namespace

@@ -133,6 +133,14 @@ proc 100 name=bash
 proc 4000 ppid=100 cmd="python train.py" state=R cpu=1
 on 0 4000 vram=40 sm=99 mem=20
 )"},
+    {"fault-none-power-brake-on-battery", R"(
+title The power brake of a laptop on its battery, whose desktop draws a little
+window 900
+expect none
+gpu 0 power=12 temp=45 clock=300 reasons=0x88
+proc 4000 ppid=1 name=Xorg cmd="/usr/lib/xorg/Xorg :0" cpu=0.02
+on 0 4000 vram=0.3 sm=3 mem=1
+)"},
     {"fault-none-heat-for-a-moment", R"(
 title Hardware brakes a GPU for two minutes, as it does when the load jumps
 window 900

@@ -216,6 +216,16 @@ proc 1 ppid=0 name=vllm cmd="python3 /usr/local/bin/vllm serve m" listen=8000 wc
 proc 40 ppid=1 name=VLLM::EngineCor cmd="VLLM::EngineCore" titled=1 wchan=futex_wait_queue
 on 0 40 vram=70
 )"},
+    {"spinning-none-server-with-a-zombie", R"(
+title Workers of a server wait for requests by spinning, and their parent has not collected a process that did something else
+window 700
+expect none
+gpu 0 power=64 nvlink=0
+proc 100 ppid=1 name=python3 cmd="python3 -m lmdeploy serve api_server m" listen=8000 wchan=do_epoll_wait
+proc 4001 ppid=100 name=python3 cmd="python3 -c from multiprocessing.spawn import spawn_main" state=R cpu=1 io=0
+proc 4002 ppid=100 name=python3 state=Z
+on 0 4001 vram=71 sm=100 mem=0
+)"},
     {"spinning-worker-of-dead-worker", R"(
 title One of two workers of a vLLM that serves has died, and the other one spins in a collective for ever
 window 700

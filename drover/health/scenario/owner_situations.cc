@@ -289,9 +289,19 @@ window 7500
 expect R8 warning 4000
 gpu 0 power=64
 proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
-proc 51 name=slurmstepd uid=0 cmd="slurmstepd: [36.batch]"
-proc 90 ppid=51 name=slurm_script cmd="/bin/bash /var/spool/slurmd/job00036/slurm_script"
-proc 4000 ppid=90 cmd="python look.py" wchan=futex_wait_queue env="SLURM_JOB_ID=36 SLURM_ARRAY_JOB_ID=36 SLURM_ARRAY_TASK_ID=1"
+proc 51 name=slurmstepd uid=0 cmd="slurmstepd: [34567890.batch]"
+proc 90 ppid=51 name=slurm_script cmd="/bin/bash /var/spool/slurmd/job34567890/slurm_script"
+proc 4000 ppid=90 cmd="python look.py" wchan=futex_wait_queue env="SLURM_JOB_ID=34567890 SLURM_ARRAY_JOB_ID=34567890 SLURM_ARRAY_TASK_ID=1"
+on 0 4000 vram=12
+)"},
+    {"idle-below-array-of-slurm", R"(
+title An idle job that a task of an array has submitted, whose variables it has inherited
+window 7500
+expect R8 warning 4000
+gpu 0 power=64
+proc 50 name=slurmd uid=0 cmd="/usr/sbin/slurmd -D"
+proc 51 name=slurmstepd uid=0 cmd="slurmstepd: [99.batch]"
+proc 4000 ppid=51 cmd="python look.py" wchan=futex_wait_queue env="SLURM_JOB_ID=99 SLURM_ARRAY_JOB_ID=36 SLURM_ARRAY_TASK_ID=1"
 on 0 4000 vram=12
 )"},
     {"idle-in-array-of-lsf", R"(
