@@ -130,6 +130,7 @@ void WorkerLoop::map_boards(std::size_t job, JobView& view) {
 }
 
 bool WorkerLoop::claim_from_lane(JobView& view, std::size_t lane, Claim& claim) const noexcept {
+  if (lane >= view.boards.size()) return false;  // no job was ever here: something wrote over the word of active jobs
   const shm::Board& board = view.boards[lane];
   std::uint64_t found = 0;
   if (!view.cursors[lane].claim(board, incarnation_, found)) return false;

@@ -184,6 +184,19 @@ TEST_P(HeaderWord, ThatIsWrittenOverEndsAMapInsteadOfAHang) {
 
 INSTANTIATE_TEST_SUITE_P(Of, HeaderWord, testing::Values(Word::kActiveJobs, Word::kClosed));
 
+int add_active_job(int item) {
+  header().active_jobs.fetch_or(std::uint64_t{1} << (drover::detail::kMaxJobs - 1));
+  return item;
+}
+
+/// Nothing was ever there: workers look at it, and go on.
+TEST(ActiveJobs, OfWhichOneWasNeverOpenedHurtNobody) {
+  drover::Pool pool({.workers = 2});
+  EXPECT_EQ(pool.submit<add_active_job>(0).get(), 0);
+  for (int i = 1; i < 100; ++i) EXPECT_EQ(pool.submit<add_active_job>(i).get(), i);
+  for (const drover::WorkerStats& worker : pool.stats().workers) EXPECT_EQ(worker.restarts, 0U);
+}
+
 int move_end(int item, std::uint64_t end) {
   if (item == 0) header().file_end = end;
   return item;
