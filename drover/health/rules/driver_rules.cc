@@ -244,10 +244,13 @@ void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& f
   if (finding.severity == Severity::kInfo) name_notes(notes, finding);
   if (finding.severity == Severity::kWarning) finding.verdict = "DEGRADED";
   finding.confidence = finding.severity == Severity::kInfo && notes.unknown ? Confidence::kLow : Confidence::kHigh;
-  if (finding.severity >= Severity::kWarning) advise_reset(finding, &gpu);
-  if (gpu[Metric::kRemapFailed].ok() && gpu[Metric::kRemapFailed].value != 0)
+  const bool worn = gpu[Metric::kRemapFailed].ok() && gpu[Metric::kRemapFailed].value != 0;
+  if (finding.severity >= Severity::kWarning && !(worn && finding.because.size() == 1)) advise_reset(finding, &gpu);
+  if (worn) {
     finding.action.emplace_back(
-        "no reset mends a failed remapping: have the vendor's field diagnostics run, and the board replaced");
+        "drain the node: no reset mends a failed remapping; have the vendor's field diagnostics run, and the board "
+        "replaced");
+  }
   findings.push_back(std::move(finding));
 }
 

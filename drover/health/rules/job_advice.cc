@@ -10,7 +10,9 @@ using enum Limit;
 bool is_alone(const JobView& view) {
   const Subject& subject = view.subject;
   const auto beside = [&](const Subject& other) {
-    return other.pid != subject.pid && other.brief != nullptr && other.brief->parent == subject.brief->parent;
+    const HostSample& host = view.scene.last.host;
+    return other.pid != subject.pid && other.brief != nullptr && other.brief->parent == subject.brief->parent &&
+           is_part(host, subject) && is_part(host, other);
   };
   return !subject.job.ranked() && subject.gpus.size() == 1 && launcher_of(view) == 0 && dead_beside(view) == nullptr &&
          std::none_of(view.all.begin(), view.all.end(), beside);

@@ -132,7 +132,8 @@ std::string first_at_work(const JobView& view) {
   return work.empty() ? work : "the first rank (pid " + std::to_string(pid) + ") " + work;
 }
 
-/// Whether its parent started it as a part of the same program, or a launcher did and nothing more may be read.
+}  // namespace
+
 bool is_part(const HostSample& host, const Subject& subject) {
   const ProcessDetail* const detail = subject.detail;
   if (subject.brief == nullptr || detail == nullptr || subject.job.ranked()) return false;
@@ -141,6 +142,8 @@ bool is_part(const HostSample& host, const Subject& subject) {
   const ProcessDetail* const above = find_detail(host, subject.brief->parent);
   return parent != nullptr && above != nullptr && !detail->environment_known && is_launcher(*parent, above);
 }
+
+namespace {
 
 /// What another does that the same program has started: torch.multiprocessing.spawn tells its workers their rank after
 /// their start, so that no environment has it. Empty: nothing.

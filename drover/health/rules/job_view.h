@@ -30,6 +30,9 @@ bool descends_from(const HostSample& host, const ProcessBrief& process, int ance
 /// The other ranks of its job that are on GPUs of this node.
 std::vector<const Subject*> peers(const JobView& view);
 
+/// Whether its parent started it as a part of the same program, or a launcher did and nothing more may be read.
+bool is_part(const HostSample& host, const Subject& subject);
+
 /// How many different ranks of the job live on this node. A rank's wrapper and its workers have its number too, and
 /// what was left behind by one that died counts only when all are left behind. Whose environment
 /// was not read, or who wrote over it, is known by the parent, and by the name or user.
