@@ -163,6 +163,9 @@ void find_rank_of_lightning(Job& job, const ProcessDetail& detail) {
 /// started, which has tasks of its own, they say nothing.
 std::optional<int> local_tasks_of_step(const Job& job, const ProcessDetail& detail) {
   if (job.world_size != number(detail, {"SLURM_STEP_NUM_TASKS"})) return std::nullopt;
+  const std::initializer_list<const char*> meets = {"MASTER_ADDR", "PMI_RANK", "PMIX_NAMESPACE"};
+  if (std::none_of(meets.begin(), meets.end(), [&](const char* name) { return variable(detail, name) != nullptr; }))
+    return std::nullopt;  // tasks that share out a sweep end one after the other
   const std::string* const each = variable(detail, "SLURM_STEP_TASKS_PER_NODE");
   if (each == nullptr || each->find(',') != each->npos) return std::nullopt;
   const auto tasks = os::parse_number(each->substr(0, each->find('(')));

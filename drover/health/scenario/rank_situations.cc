@@ -317,9 +317,9 @@ gpu 2 power=80
 gpu 3 power=80
 proc 90 name=slurmd uid=0 cmd="slurmd -D"
 proc 100 name=slurmstepd uid=0 cmd="slurmstepd: [51.0]"
-proc 4020 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
-proc 4030 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
-proc 4040 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
+proc 4020 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=1 MASTER_ADDR=n1 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
+proc 4030 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=2 MASTER_ADDR=n1 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
+proc 4040 ppid=100 cmd="python train.py" cpu=1 state=R env="SLURM_JOB_ID=51 SLURM_STEP_ID=0 SLURM_PROCID=3 MASTER_ADDR=n1 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4"
 on 1 4020 vram=12 sm=100
 on 2 4030 vram=12 sm=100
 on 3 4040 vram=12 sm=100
