@@ -24,9 +24,11 @@ void judge_clocks(const Scene& scene, std::vector<Finding>& findings) {
     grade(scene, finding, track->slowed.length(), scene.limits[kR1Slow], Severity::kWarning, Confidence::kHigh,
           track->slowed.hits);
     finding.limits = {scene.limits.text(kR1Slow)};
-    finding.action.emplace_back(brake ? "look at the power supply, its cables and the node's power limit (a laptop: at "
-                                        "its battery); what runs is slow, and not wrong"
-                                      : "look at its fans, the airflow and the room; what runs is slow, and not wrong");
+    finding.action.push_back("look at " +
+                             std::string(brake ? "the power supply, its cables and the node's power limit (a laptop: "
+                                                 "at its battery)"
+                                               : "its fans, the airflow and the room") +
+                             "; what runs is slow, and not wrong");
     findings.push_back(std::move(finding));
   }
 }

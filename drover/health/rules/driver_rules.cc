@@ -204,6 +204,8 @@ void judge_elsewhere(const Scene& scene, std::vector<Finding>& findings) {
   }
 }
 
+bool is_set(const Reading& reading) { return reading.ok() && reading.value != 0; }
+
 /// What the driver itself calls a fault.
 void add_faults(const Scene& scene, const GpuSample& gpu, Finding& finding) {
   if (!gpu.stuck_in.empty()) {
@@ -214,18 +216,18 @@ void add_faults(const Scene& scene, const GpuSample& gpu, Finding& finding) {
   if (answered(gpu, Reading::kResetRequired))
     raise(finding, Severity::kCritical, "the driver says that the GPU needs a reset");
   const Reading recovery = gpu[Metric::kRecoveryAction];
-  if (recovery.ok() && recovery.value != 0) {
+  if (is_set(recovery)) {
     raise(finding, Severity::kCritical, "the driver asks for recovery action " + recovery_text(recovery.value));
   }
-  if (gpu[Metric::kRemapFailed].ok() && gpu[Metric::kRemapFailed].value != 0) {
+  if (is_set(gpu[Metric::kRemapFailed])) {
     raise(finding, Severity::kCritical, "remapping a memory row failed");
   }
-  if (gpu[Metric::kRemapPending].ok() && gpu[Metric::kRemapPending].value != 0) {
+  if (is_set(gpu[Metric::kRemapPending])) {
     raise(finding, Severity::kWarning, "a memory row waits to be remapped at the next reset");
   }
   // Where rows are remapped, that tells what came of them.
   const Reading ecc = gpu[Metric::kEccUncorrected];
-  if (gpu.vendor == "nvidia" && ecc.ok() && ecc.value > 0 && !gpu[Metric::kRemapPending].ok()) {
+  if (gpu.vendor == "nvidia" && is_set(ecc) && !gpu[Metric::kRemapPending].ok()) {
     raise(finding, Severity::kWarning,
           "its memory has had " + std::to_string(ecc.value) +
               " errors that could not be corrected since it was last reset, and it does not tell of remapped rows");
@@ -244,7 +246,7 @@ void judge_gpu(const Scene& scene, const GpuSample& gpu, std::vector<Finding>& f
   if (finding.severity == Severity::kInfo) name_notes(notes, finding);
   if (finding.severity == Severity::kWarning) finding.verdict = "DEGRADED";
   finding.confidence = finding.severity == Severity::kInfo && notes.unknown ? Confidence::kLow : Confidence::kHigh;
-  const bool worn = gpu[Metric::kRemapFailed].ok() && gpu[Metric::kRemapFailed].value != 0;
+  const bool worn = is_set(gpu[Metric::kRemapFailed]);
   if (finding.severity >= Severity::kWarning && !(worn && finding.because.size() == 1)) advise_reset(finding, &gpu);
   if (worn) {
     finding.action.emplace_back(

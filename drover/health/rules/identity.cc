@@ -18,6 +18,10 @@ const std::string* variable(const ProcessDetail& detail, const char* name) {
   return found == detail.environment.end() ? nullptr : &found->second;
 }
 
+bool has_any(const ProcessDetail& detail, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return variable(detail, name) != nullptr; });
+}
+
 std::optional<int> number(const ProcessDetail& detail, std::initializer_list<const char*> names) {
   for (const char* const name : names) {
     const std::string* const text = variable(detail, name);
@@ -147,8 +151,7 @@ std::string group_of(const ProcessDetail& detail, const std::string& container) 
 
 /// Whether the environment alone tells the job from another one of the same user.
 bool tells_job(const ProcessDetail& detail) {
-  return variable(detail, "PMIX_NAMESPACE") != nullptr || variable(detail, "MASTER_PORT") != nullptr ||
-         variable(detail, "SLURM_STEP_ID") != nullptr || variable(detail, "HOROVOD_GLOO_RENDEZVOUS_PORT") != nullptr;
+  return has_any(detail, {"PMIX_NAMESPACE", "MASTER_PORT", "SLURM_STEP_ID", "HOROVOD_GLOO_RENDEZVOUS_PORT"});
 }
 
 /// The other ranks of PyTorch Lightning's own launcher have no RANK; that of the first node is LOCAL_RANK. The first
@@ -163,8 +166,7 @@ void find_rank_of_lightning(Job& job, const ProcessDetail& detail) {
 /// started, which has tasks of its own, they say nothing.
 std::optional<int> local_tasks_of_step(const Job& job, const ProcessDetail& detail) {
   if (job.world_size != number(detail, {"SLURM_STEP_NUM_TASKS"})) return std::nullopt;
-  const std::initializer_list<const char*> meets = {"MASTER_ADDR", "PMI_RANK", "PMIX_NAMESPACE"};
-  if (std::none_of(meets.begin(), meets.end(), [&](const char* name) { return variable(detail, name) != nullptr; }))
+  if (!has_any(detail, {"MASTER_ADDR", "PMI_RANK", "PMIX_NAMESPACE"}))
     return std::nullopt;  // tasks that share out a sweep end one after the other
   const std::string* const each = variable(detail, "SLURM_STEP_TASKS_PER_NODE");
   if (each == nullptr || each->find(',') != each->npos) return std::nullopt;
@@ -234,9 +236,8 @@ Job job_of(const ProcessDetail& detail) {
   find_rank_of_lightning(job, detail);
   // Alone in its world it may have been started by hand: torchrun would also give its run a name.
   job.launched = job.launched || (variable(detail, "LOCAL_WORLD_SIZE") != nullptr && job.world_size.value_or(1) > 1);
-  for (const char* const name : {"CROSS_SIZE", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                 "PMIX_NAMESPACE", "SLURM_PROCID", "HOROVOD_RANK"})
-    job.launched = job.launched || variable(detail, name) != nullptr;
+  job.launched = job.launched || has_any(detail, {"CROSS_SIZE", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK",
+                                                  "PMI_RANK", "PMIX_NAMESPACE", "SLURM_PROCID", "HOROVOD_RANK"});
   // It may also be left over from an earlier trial, and mean nothing to those who meet by other means.
   const bool some_here = job.local_world_size && job.world_size && *job.local_world_size < *job.world_size;
   job.one_node = variable(detail, "MASTER_ADDR") != nullptr && has_own_master(detail) && !some_here;

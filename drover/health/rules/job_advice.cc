@@ -9,10 +9,10 @@ using enum Limit;
 
 bool is_alone(const JobView& view) {
   const Subject& subject = view.subject;
+  const HostSample& host = view.scene.last.host;
+  const bool part = is_part(host, subject);
   const auto beside = [&](const Subject& other) {
-    const HostSample& host = view.scene.last.host;
-    return other.pid != subject.pid && other.brief != nullptr && other.brief->parent == subject.brief->parent &&
-           is_part(host, subject) && is_part(host, other);
+    return part && other.pid != subject.pid && is_part(host, other) && other.brief->parent == subject.brief->parent;
   };
   return !subject.job.ranked() && subject.gpus.size() == 1 && launcher_of(view) == 0 && dead_beside(view) == nullptr &&
          std::none_of(view.all.begin(), view.all.end(), beside);

@@ -176,8 +176,7 @@ std::string who_slept(const ProcessBrief& process) {
 constexpr const char* kStaleLock =
     "if its stack shows a wait for a lock that is a file (FileBaton.wait, SoftFileLock): who made it may have died; "
     "when no build or download runs any more, here and on the other nodes that share the folder, remove it (of torch: "
-    "~/.cache/torch_extensions/*/*/lock), or the next start waits "
-    "too";
+    "~/.cache/torch_extensions/*/*/lock), or the next start waits too";
 
 bool judge_blocked(const JobView& view, std::vector<Finding>& findings) {
   const ProcessTrack* const track = view.subject.track;

@@ -132,19 +132,6 @@ std::string first_at_work(const JobView& view) {
   return work.empty() ? work : "the first rank (pid " + std::to_string(pid) + ") " + work;
 }
 
-}  // namespace
-
-bool is_part(const HostSample& host, const Subject& subject) {
-  const ProcessDetail* const detail = subject.detail;
-  if (subject.brief == nullptr || detail == nullptr || subject.job.ranked()) return false;
-  if (!detail->command.empty() && is_worker_of_parent(host, *subject.brief, *detail)) return true;
-  const ProcessBrief* const parent = find_process(host, subject.brief->parent);
-  const ProcessDetail* const above = find_detail(host, subject.brief->parent);
-  return parent != nullptr && above != nullptr && !detail->environment_known && is_launcher(*parent, above);
-}
-
-namespace {
-
 /// What another does that the same program has started: torch.multiprocessing.spawn tells its workers their rank after
 /// their start, so that no environment has it. Empty: nothing.
 std::string sibling_at_work(const JobView& view, double held) {
@@ -253,6 +240,15 @@ int ranks_elsewhere(const JobView& view) {
   const Job& job = view.subject.job;
   if (!job.ranked() || !job.world_size || job.one_node || view.subject.brief == nullptr) return 0;
   return std::max(0, *job.world_size - std::max(live_local_ranks(view), job.local_world_size.value_or(0)));
+}
+
+bool is_part(const HostSample& host, const Subject& subject) {
+  const ProcessDetail* const detail = subject.detail;
+  if (subject.brief == nullptr || detail == nullptr || subject.job.ranked()) return false;
+  if (!detail->command.empty() && is_worker_of_parent(host, *subject.brief, *detail)) return true;
+  const ProcessBrief* const parent = find_process(host, subject.brief->parent);
+  const ProcessDetail* const above = find_detail(host, subject.brief->parent);
+  return parent != nullptr && above != nullptr && !detail->environment_known && is_launcher(*parent, above);
 }
 
 const ProcessBrief* dead_beside(const JobView& view) {
