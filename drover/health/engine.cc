@@ -38,16 +38,52 @@ bool wants_holders(const Sample& sample, const Tracker& tracker) {
   return false;
 }
 
-/// Shells in which a person may work beside a process on a GPU, in its container or job. Nobody needs to know more than
-/// that there is one.
-std::set<int> shells(const Sample& sample) {
-  constexpr std::size_t kMostShells = 128;
-  std::set<int> pids;
-  const auto& gpus = sample.driver.gpus;
-  if (std::all_of(gpus.begin(), gpus.end(), [](const GpuSample& gpu) { return gpu.rows.empty(); })) return pids;
-  for (const ProcessBrief& process : sample.host.processes) {
-    if (pids.size() < kMostShells && is_terminal(process, nullptr)) pids.insert(process.pid);  // by its name alone
+/// Shells in which a person may work beside a process on a GPU, in its container or job: the leaders of their sessions
+/// first, as most of those are, where there are more than anybody needs to look at.
+void add_shells(const HostSample& host, std::set<int>& pids) {
+  constexpr std::size_t kMost = 128;
+  std::vector<const ProcessBrief*> shells;
+  for (const ProcessBrief& process : host.processes) {
+    if (is_terminal(process, nullptr)) shells.push_back(&process);  // by its name alone
   }
+  std::stable_partition(shells.begin(), shells.end(), [](const auto* shell) { return shell->session == shell->pid; });
+  shells.resize(std::min(shells.size(), kMost));
+  for (const ProcessBrief* const shell : shells) pids.insert(shell->pid);
+}
+
+/// What else the program of a process on a GPU has started, as a web server that asks it.
+void add_brothers(const HostSample& host, const std::set<int>& on_gpus, std::set<int>& pids) {
+  constexpr std::size_t kMost = 32;
+  constexpr int kLevels = 3;
+  std::set<int> programs;
+  for (const int pid : on_gpus) {
+    const ProcessBrief* const process = find_process(host, pid);
+    if (process == nullptr) continue;
+    for (const ProcessBrief& above : Ancestors(host, *process, kLevels)) {
+      const ProcessDetail* const detail = find_detail(host, above.pid);
+      if (above.pid == 1 || is_reaper(host, above.pid, true) || is_launcher(above, detail) ||
+          is_terminal(above, detail))
+        break;
+      programs.insert(above.pid);
+    }
+  }
+  std::size_t left = kMost;
+  for (const ProcessBrief& process : host.processes) {
+    if (left == 0) break;
+    if (programs.count(process.parent) != 0 && on_gpus.count(process.pid) == 0 && pids.insert(process.pid).second)
+      --left;
+  }
+}
+
+/// Who is no ancestor of a process on a GPU, and yet says what that is, or what ends with it.
+std::set<int> beside_gpus(const Sample& sample) {
+  std::set<int> on_gpus, pids;
+  for (const GpuSample& gpu : sample.driver.gpus) {
+    for (const GpuProcessRow& row : gpu.rows) on_gpus.insert(row.pid);
+  }
+  if (on_gpus.empty()) return pids;
+  add_shells(sample.host, pids);
+  add_brothers(sample.host, on_gpus, pids);
   return pids;
 }
 
@@ -107,7 +143,7 @@ Report conclude(Source& source, const Thresholds& limits, Tracker& tracker, cons
                               "is stuck in a driver is not known");
   describe_processes(report, looks.first, last, source, looks.most_busy);
   describe_gpus(report, last, tracker, source);
-  source.describe_processes(last, shells(last));
+  source.describe_processes(last, beside_gpus(last));
   const Scene scene{
       last,        tracker,          holders,         limits,
       report.once, report.container, report.window_s, [&](std::uint32_t uid) { return source.user(uid); }};

@@ -79,7 +79,8 @@ struct ProcessDetail {
   /// On a TCP port of a service: none that the kernel or a library of training has chosen, and none that salloc hands
   /// on.
   std::optional<bool> listens;
-  bool reads_terminal = false;  ///< its first thread waits for what a person types at its standard input
+  std::optional<bool> at_terminal;  ///< whether its standard input is a terminal that is open
+  bool reads_terminal = false;      ///< its first thread waits for what a person types there
 };
 
 /// Who has device files of GPUs open; without any number: a control file only (nvidiactl, nvidia-uvm, kfd).

@@ -125,7 +125,7 @@ void Machine::write_process(const World& world, const Thing& process) {
                  ? "   0: 0100007F:" + std::string(port) +
                        " 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 " + inode + " 1\n"
                  : std::string()));
-  link(folder + "/fd/0", process.number("tty") != 0 ? "/dev/pts/3" : "/dev/null");
+  link(folder + "/fd/0", process.number("batch") != 0 ? "/dev/null" : "/dev/pts/3");
   write(folder + "/syscall",
         detail.reads_terminal ? "0 0x0 0x7ffd12345678 0x400 0x0 0x0 0x0 0x7ffd0 0x7f1\n" : "running\n");
   if (process.number("listen") != 0) link(folder + "/fd/3", "socket:[" + inode + "]");

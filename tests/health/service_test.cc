@@ -41,6 +41,19 @@ TEST(Advice, EndsOneTaskOfAnArrayAndNotAll) {
   EXPECT_TRUE(says(lsf.action, "bkill '77[3]'")) << joined(lsf.action);
 }
 
+TEST(Advice, EndsATaskOfAirflowAndNotItsScheduler) {
+  const Finding finding = shipped("idle-task-of-airflow-unit", Rule::kR8);
+  EXPECT_FALSE(says(finding.action, "systemctl")) << joined(finding.action);
+  EXPECT_TRUE(says(finding.action, "kill -TERM 82 (the launcher)")) << joined(finding.action);
+}
+
+TEST(Advice, EndsNobodyOfAPoolWhileOneOfItWorks) {
+  const Finding finding = shipped("spinning-one-of-pool", Rule::kR6);
+  EXPECT_EQ(finding.confidence, Confidence::kMedium);
+  EXPECT_TRUE(says(finding.action, "end nobody while it is at work")) << joined(finding.action);
+  EXPECT_FALSE(says(finding.action, "kill -")) << joined(finding.action);
+}
+
 TEST(Advice, EndsNoFirstProcessOfAContainerForAZombie) {
   const Finding finding = shipped("defunct-below-first-of-container", Rule::kR3);
   EXPECT_FALSE(says(finding.action, "kill -TERM 90")) << joined(finding.action);
@@ -49,9 +62,9 @@ TEST(Advice, EndsNoFirstProcessOfAContainerForAZombie) {
 
 TEST(Advice, NamesALockThatMayBeStaleBeforeAnybodyIsEnded) {
   const Finding finding = shipped("blocked-stale-lock", Rule::kR7);
-  const std::string all = joined(finding.action);
-  ASSERT_TRUE(says(finding.action, "torch_extensions/*/*/lock")) << all;
-  EXPECT_LT(all.find("/lock)"), all.find("kill -TERM")) << all;
+  EXPECT_TRUE(says(finding.action, "torch_extensions/*/*/lock")) << joined(finding.action);
+  EXPECT_TRUE(says(finding.action, "end nobody while who has the lock is at work")) << joined(finding.action);
+  EXPECT_FALSE(says(finding.action, "kill -")) << joined(finding.action);
 }
 
 }  // namespace

@@ -223,7 +223,8 @@ ProcessProbe::Described ProcessProbe::look_up(const HostSample& host, const Proc
     if (const int pid = salloc_of(host, brief); pid != 0) salloc.emplace(proc_, std::to_string(pid).c_str());
     const std::string range = proc_.text("sys/net/ipv4/ip_local_port_range", 64).value_or(std::string());
     known.listens = listens(*folder, salloc, parse_first_free_port(range));
-    known.at_terminal = is_terminal_device(folder->link("fd/0").value_or(std::string()));
+    const auto input = folder->link("fd/0");
+    known.at_terminal = input ? std::optional(is_terminal_device(*input)) : std::nullopt;
   }
   ++known.looks;
   const bool read = again || known.program.command.empty();  // empty as well while it is being started
@@ -251,8 +252,9 @@ bool ProcessProbe::read_programs(const std::vector<Described>& all, std::chrono:
     detail->environment = known->program.environment;
     detail->environment_known = known->program.environment_known;
     detail->listens = known->listens;
-    detail->reads_terminal =
-        known->at_terminal && os::waits_for_standard_input(folder->text("syscall", 256).value_or(std::string()));
+    detail->at_terminal = known->at_terminal;
+    detail->reads_terminal = known->at_terminal.value_or(false) &&
+                             os::waits_for_standard_input(folder->text("syscall", 256).value_or(std::string()));
     detail->memory_locked = known->request.pending();
     hangs = hangs || (read && detail->memory_locked);
   }

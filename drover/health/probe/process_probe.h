@@ -47,7 +47,7 @@ class ProcessProbe {
     Program program = {};
     ProgramReader::Request request = {};
     std::optional<bool> listens = {};
-    bool at_terminal = false;
+    std::optional<bool> at_terminal = {};
     std::string name = {};
     unsigned looks = 0;
   };

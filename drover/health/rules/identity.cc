@@ -115,6 +115,25 @@ bool has_own_master(const ProcessDetail& detail) {
          master->substr(0, 4) == "127.";
 }
 
+/// "12", "12[3].n1": the brackets of an array's task are for the shell to leave alone, see how_to_cancel.
+bool is_batch_id(std::string id) {
+  std::erase_if(id, [](char c) { return c == '[' || c == ']'; });
+  return is_safe_in_shell(id);
+}
+
+/// What other batch systems say of the job, in its environment only.
+void find_batch_job(Job& job, const ProcessDetail& detail) {
+  for (const auto& [name, scheduler] : {std::pair("PBS_JOBID", "pbs"), std::pair("LSB_JOBID", "lsf")}) {
+    const std::string* const id = variable(detail, name);
+    if (id == nullptr || !is_batch_id(*id)) continue;
+    job.scheduler = scheduler;
+    job.id = *id;
+    const std::optional<int> index = number(detail, {"LSB_JOBINDEX"});
+    if (job.scheduler == "lsf" && index.value_or(0) > 0) job.id += "[" + std::to_string(*index) + "]";
+    job.label = job.scheduler + " " + job.id;
+  }
+}
+
 /// A master that is this node's own says nothing about other nodes, and neither does torchrun's run id "none".
 std::string wide_group_of(const ProcessDetail& detail) {
   std::string group;
@@ -133,7 +152,10 @@ std::string wide_group_of(const ProcessDetail& detail) {
   if (gloo != nullptr && gloo_port != nullptr && !gloo->starts_with("127.")) add("gloo " + *gloo + ":" + *gloo_port);
   // Two torchruns of one step on one node differ in nothing else.
   if (loopback && master != nullptr && port != nullptr && !group.empty()) add("port " + *port);
-  return group;
+  // One job of these may start several launchers, of which its number alone tells nothing.
+  Job batch;
+  find_batch_job(batch, detail);
+  return batch.label.empty() || group.empty() ? group : batch.label + ", " + group;
 }
 
 /// What the ranks of one job have in common and those of others have not: the user, and what the launcher set. A master
@@ -175,25 +197,6 @@ std::optional<int> local_tasks_of_step(const Job& job, const ProcessDetail& deta
   return tasks && *tasks <= all ? std::optional<int>(static_cast<int>(*tasks)) : std::nullopt;
 }
 
-/// "12", "12[3].n1": the brackets of an array's task are for the shell to leave alone, see how_to_cancel.
-bool is_batch_id(std::string id) {
-  std::erase_if(id, [](char c) { return c == '[' || c == ']'; });
-  return is_safe_in_shell(id);
-}
-
-/// What other batch systems say of the job, in its environment only.
-void find_batch_job(Job& job, const ProcessDetail& detail) {
-  for (const auto& [name, scheduler] : {std::pair("PBS_JOBID", "pbs"), std::pair("LSB_JOBID", "lsf")}) {
-    const std::string* const id = variable(detail, name);
-    if (id == nullptr || !is_batch_id(*id)) continue;
-    job.scheduler = scheduler;
-    job.id = *id;
-    const std::optional<int> index = number(detail, {"LSB_JOBINDEX"});
-    if (job.scheduler == "lsf" && index.value_or(0) > 0) job.id += "[" + std::to_string(*index) + "]";
-    job.label = job.scheduler + " " + job.id;
-  }
-}
-
 void find_components(Job& job, const ProcessDetail& detail) {
   for (int part = 0; part < kMostComponents; ++part) {
     const std::string* const id = variable(detail, ("SLURM_JOB_ID_HET_GROUP_" + std::to_string(part)).c_str());
@@ -212,12 +215,17 @@ const ProcessBrief& first_of_cgroup(const HostSample& host, const ProcessBrief& 
   return *first;
 }
 
-/// Whether what began its unit is another user's, as a JupyterHub of root's is, or a person types into it.
+/// Whether what began its unit is another user's, as a JupyterHub of root's is, or a person types into it, or it starts
+/// jobs, as a scheduler of Airflow does.
 bool is_in_unit_of_others(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
+  bool of_job = false;
   for (const ProcessBrief& ancestor : Ancestors(host, process)) {
     const ProcessDetail* const more = find_detail(host, ancestor.pid);
     if (ancestor.pid == 1 || more == nullptr || more->cgroup != detail.cgroup) return false;
     if (more->uid != detail.uid || is_terminal(ancestor, more)) return true;
+    const bool launches = is_launcher(ancestor, more);
+    if (of_job && !launches && !is_terminal(ancestor, nullptr)) return true;  // no script of a shell's either
+    of_job = of_job || launches;
   }
   return false;
 }
@@ -231,7 +239,8 @@ Job job_of(const ProcessDetail& detail) {
       number(detail, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE", "SLURM_STEP_NUM_TASKS"});
   // An interactive shell of srun is "task 0 of 1", which makes no rank of what is started in it.
   if (!job.rank && job.world_size.value_or(1) > 1) job.rank = number(detail, {"SLURM_PROCID"});
-  job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "HOROVOD_LOCAL_SIZE"});
+  job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "HOROVOD_LOCAL_SIZE",
+                                         "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE"});
   if (!job.local_world_size) job.local_world_size = local_tasks_of_step(job, detail);
   find_rank_of_lightning(job, detail);
   // Alone in its world it may have been started by hand: torchrun would also give its run a name.

@@ -74,11 +74,12 @@ bool has_lost_its_server(const HostSample& host, const ProcessBrief& process);
 /// The program that an engine of vLLM or SGLang works for. nullptr: it is not seen, or it is no such engine, or Ray's.
 const ProcessBrief* user_of_engine(const HostSample& host, const ProcessBrief& process);
 
-/// Whether it starts and watches the ranks of a job: torchrun, mpirun and the like, or their daemon on this node. A
-/// shell does not.
+/// Whether it starts and watches what ends by itself: the ranks of a job, as torchrun, mpirun and the like do, or their
+/// daemon on this node, or a task of Airflow. A shell does not.
 bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail);
 
-/// A shell that a person types into: it runs no script and no given command.
+/// A shell that a person types into: it runs no script and no given command, and its input is no file, as that of the
+/// login shell is to which PBS gives a job's script.
 bool is_terminal(const ProcessBrief& process, const ProcessDetail* detail);
 
 /// A worker of Ray: one that trains, or an actor that waits for calls. Nothing tells which.

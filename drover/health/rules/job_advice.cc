@@ -21,7 +21,8 @@ bool is_alone(const JobView& view) {
 namespace {
 
 /// What has to be known before anybody is ended; empty: nothing more.
-std::string before_ending(const JobView& view, Rule rule) {
+std::string before_ending(const JobView& view, Rule rule, bool by_lock) {
+  if (by_lock) return "end nobody while who has the lock is at work, as a download or a build of another job may be";
   if (rule == Rule::kR6 && is_alone(view))
     return "see by its own log or results whether it goes on, and end it only if not";
   if (rule != Rule::kR5 && ranks_elsewhere(view) > 0)
@@ -34,7 +35,7 @@ std::string before_ending(const JobView& view, Rule rule) {
 void advise(const JobView& view, Finding& finding, const std::string& mend) {
   const Subject& subject = view.subject;
   const bool explained = !finding.action.empty();
-  const std::string before = before_ending(view, finding.rule);
+  const std::string before = before_ending(view, finding.rule, !mend.empty());
   if (explained || !before.empty() || !sign_of_slurm(view).empty()) {
     advise_asking(finding, Job());  // nothing is to be ended, or Slurm has nothing left that it could cancel
   } else {

@@ -147,6 +147,7 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
   if (debugged) finding.not_because.emplace_back("a fault: a debugger holds it, as at a breakpoint in a kernel");
   const bool explained = explain_waiting(view, held, finding) || debugged;
   if (explained) confidence = Confidence::kLow;
+  if (!finding.action.empty()) confidence = std::min(confidence, Confidence::kMedium);  // others may be at work
   if (view.subject.job.ranked() && !explained) compare_peers(view, finding, confidence);
   if (ranks_elsewhere(view) > 0) confidence = std::min(confidence, Confidence::kMedium);
   if (held < scene.limits[kR6Low]) finding.not_because.emplace_back("a phase without traffic: too short to rule out");

@@ -48,8 +48,7 @@ std::string busy_text(const Scene& scene, Kind kind, const ProcessTrack* track, 
   if (track->io_below > kMuchTraffic)
     return "has a process below it that reads and writes " + bytes_text(track->io_below) + " a second";
   // Later it counts where it is no heartbeat, and not what one thread uses that polls.
-  static constexpr double kMuch = 0.5;  // of a core
-  if (track->cpu_share > (in_time ? scene.limits[kR8Cpu] : kMuch) && (in_time || !may_poll(*track)))
+  if (track->cpu_share > (in_time ? scene.limits[kR8Cpu] : kMuchCpu) && (in_time || !may_poll(*track)))
     return "works on the CPU (" + percent_text(track->cpu_share) + " of a core)";
   return {};
 }
@@ -138,6 +137,8 @@ std::string sibling_at_work(const JobView& view, double held) {
   const HostSample& host = view.scene.last.host;
   const Subject& own = view.subject;
   if (!is_part(host, own) || is_adopted(host, *own.brief, view.scene.container)) return {};
+  // In a collective they wait for one that saves or validates, but not for longer: parts that need nobody go on alone.
+  if (view.holds_spinning && held >= view.scene.limits[kR8Warn]) return {};
   for (const Subject& other : view.all) {
     if (other.pid == own.pid || !is_part(host, other) || other.brief->parent != own.brief->parent) continue;
     if (other.detail->uid != own.detail->uid) continue;

@@ -59,9 +59,9 @@ bool may_poll(const ProcessTrack& track);
 /// when there is none. Any CPU use and a little traffic are taken for work until r6.high, and after that what is more
 /// than a heartbeat and does not look like one thread that polls: `held` is for how long the others have waited. Also a
 /// process below a rank that waits for storage, for an hour; and of processes without ranks, which one program has
-/// started as parts of itself, one of the others. "the
-/// first rank (pid 4000) works on the CPU" of PyTorch Lightning's, which has no number; nothing else is known of that
-/// one, so its CPU use always counts.
+/// started as parts of itself, one of the others, for which one that spins waits for r8.warn at most. "the first rank
+/// (pid 4000) works on the CPU" of PyTorch Lightning's, which has no number; nothing else is known of that one, so its
+/// CPU use always counts.
 std::string peer_at_work(const JobView& view, double held);
 
 /// For how long it has looked again and again for what does not come, as for a lock that somebody left on a file: its

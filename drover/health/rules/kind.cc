@@ -179,13 +179,6 @@ bool is_debugger(const ProcessDetail* detail) {
          runs.path.ends_with("/debugpy/adapter");
 }
 
-/// Whether what it starts ends by itself: the ranks of a training, a task of Airflow.
-bool starts_jobs(const ProcessBrief& process, const ProcessDetail* detail) {
-  const Program runs = program_of(detail);
-  const bool airflow = runs.program == "airflow" || runs.script == "airflow";
-  return is_launcher(process, detail) || (airflow && (runs.command == "task" || runs.command == "tasks"));
-}
-
 /// What started it, unless a person's shell lies between: what is started in a terminal is no part of who opened that.
 /// A worker of a queue may be given jobs to start, which are no servers then.
 Kind kind_of_ancestors(const HostSample& host, const ProcessBrief& process) {
@@ -197,9 +190,20 @@ Kind kind_of_ancestors(const HostSample& host, const ProcessBrief& process) {
     const Kind kind = own_kind(ancestor, more);
     const bool gives_jobs = of_job && is_called(ancestor, program_of(more), kQueues);
     if (kind == Kind::kNotebook || (kind == Kind::kServer && !gives_jobs)) return kind;
-    of_job = of_job || starts_jobs(ancestor, more);
+    of_job = of_job || is_launcher(ancestor, more);
   }
   return Kind::kPlain;
+}
+
+/// Whether a part of the program, or a web server that it started, listens for it on a port of a service. Other
+/// children may listen for themselves, as wandb's does.
+bool serves_by_child(const HostSample& host, const ProcessBrief& program) {
+  return std::any_of(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& child) {
+    if (child.parent != program.pid || child.state == 'Z' || starts_with_any(child.name, kParts)) return false;
+    const ProcessDetail* const detail = find_detail(host, child.pid);
+    if (detail == nullptr || !detail->listens.value_or(false)) return false;
+    return own_kind(child, detail) == Kind::kServer || is_worker_of_parent(host, child, *detail);
+  });
 }
 
 /// Whether it, or the program of which it is a worker by Python's multiprocessing or a fork, listens on a port of a
@@ -208,7 +212,7 @@ bool is_of_service(const HostSample& host, const ProcessBrief& process) {
   for (const ProcessBrief& at : Ancestors::and_itself(host, process)) {
     const ProcessDetail* const detail = find_detail(host, at.pid);
     if (detail == nullptr) return false;
-    if (detail->listens.value_or(false)) return true;
+    if (detail->listens.value_or(false) || serves_by_child(host, at)) return true;
     if (!is_worker_of_parent(host, at, *detail)) return false;
   }
   return false;
@@ -231,8 +235,15 @@ Kind kind_of_engine(const HostSample& host, const ProcessBrief& process) {
   const ProcessDetail* const detail = user != nullptr ? find_detail(host, user->pid) : nullptr;
   if (detail == nullptr || !detail->listens) return Kind::kServer;
   const Kind kind = kind_of(host, *user, detail);
-  const bool interactive = kind == Kind::kNotebook || kind == Kind::kDebugged;
-  return interactive || kind == Kind::kPlain ? kind : Kind::kServer;
+  if (kind == Kind::kPlain) return serves_by_child(host, *user) ? Kind::kServer : kind;
+  return kind == Kind::kNotebook || kind == Kind::kDebugged ? kind : Kind::kServer;
+}
+
+/// MATLAB reads what is typed by another thread than its first one, and its desktop needs no terminal.
+bool is_matlab_prompt(const ProcessDetail& detail) {
+  const auto has = [&](const char* option) { return detail.command.find(option) != detail.command.npos; };
+  if (program_of(&detail).program != "MATLAB" || has(" -batch")) return false;
+  return detail.at_terminal.value_or(true) || has(" -desktop");
 }
 
 }  // namespace
@@ -254,7 +265,8 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
   const bool typed = parent != nullptr && is_terminal(*parent, find_detail(host, parent->pid));
   const Program runs = program_of(detail);
   if (typed && runs.prompt) return Kind::kNotebook;
-  if (detail != nullptr && detail->reads_terminal && is_called(process, runs, kPrompts)) return Kind::kNotebook;
+  if (detail != nullptr && is_called(process, runs, kPrompts) && (detail->reads_terminal || is_matlab_prompt(*detail)))
+    return Kind::kNotebook;
   if (const Kind kind = kind_of_ancestors(host, process); kind != Kind::kPlain) return kind;
   const bool ranked = detail != nullptr && job_of(*detail).ranked();
   if (is_debugger(detail) && !ranked) return Kind::kDebugged;
@@ -303,12 +315,15 @@ bool is_launcher(const ProcessBrief& process, const ProcessDetail* detail) {
        "hydra_pmi_proxy", "hydra_bstrap_proxy", "accelerate", "deepspeed", "horovodrun"});
   if (is_called(process.name, kLaunchers)) return true;
   const Program runs = program_of(detail);
+  const bool airflow = runs.program == "airflow" || runs.script == "airflow";
+  if (airflow && (runs.command == "task" || runs.command == "tasks")) return true;
   return is_called(runs.program, kLaunchers) || is_called(runs.script, kLaunchers) ||
          runs.script.starts_with("torch.distributed") || (runs.program == "drover" && runs.command == "launch");
 }
 
 bool is_terminal(const ProcessBrief& process, const ProcessDetail* detail) {
   if (!is_one_of(process.name, kShells)) return false;
+  if (detail != nullptr && !detail->at_terminal.value_or(true)) return false;
   std::string_view arguments = text_of(detail);
   next_word(arguments);
   for (std::string_view word = next_word(arguments); !word.empty(); word = next_word(arguments)) {

@@ -46,9 +46,8 @@ void explain_kernel(const Subject& subject, const ProcessTrack& track, bool kill
 /// Threads wait for a lock of the kernel, and the process itself uses the CPU: one that pins hundreds of gigabytes
 /// holds the lock of its memory for minutes. Nobody pins for longer than r6.high.
 bool waits_for_itself(const Scene& scene, const ProcessTrack& track) {
-  static constexpr double kMuch = 0.5;  // of a core
   return track.stuck.holds() && !track.killed.holds() && waits_for_lock(track.stuck_in) && track.measured &&
-         track.own_share >= kMuch && track.stuck.length() < scene.limits[kR6High];
+         track.own_share >= kMuchCpu && track.stuck.length() < scene.limits[kR6High];
 }
 
 /// The verdict where the GPU's driver has nothing to do with it, and what to do then. Whether that is so.
@@ -109,8 +108,7 @@ void advise_kernel(const Scene& scene, const std::vector<Subject>& all, const Su
 /// Whether it runs, as a killed process does that gives back hundreds of gigabytes, pinned ones above all. Nobody needs
 /// longer for that than r6.medium.
 bool gives_back(const ProcessTrack& track) {
-  static constexpr double kMuch = 0.5;  // of a core
-  return track.killed.holds() && !track.stuck.holds() && track.measured && track.own_share >= kMuch;
+  return track.killed.holds() && !track.stuck.holds() && track.measured && track.own_share >= kMuchCpu;
 }
 
 /// For how long it may wait for storage or memory: what others have to give comes in minutes, or somebody has to look.
@@ -189,12 +187,10 @@ bool is_on_gpu(const Scene& scene, int pid) {
 
 /// A notebook's or another server, a person's shell, or what is on a GPU itself or has another child that lives.
 bool does_more(const Scene& scene, const ProcessBrief& parent) {
-  static constexpr auto kShells = std::to_array<std::string_view>(
-      {"bash", "sh", "dash", "zsh", "fish", "ksh", "tcsh", "csh", "tmux: server", "screen"});
   const HostSample& host = scene.last.host;
   const Kind kind = kind_of(host, parent, find_detail(host, parent.pid));
   if (kind == Kind::kNotebook || kind == Kind::kServer || is_on_gpu(scene, parent.pid)) return true;
-  if (std::find(kShells.begin(), kShells.end(), parent.name) != kShells.end()) return true;
+  if (is_terminal(parent, nullptr) || parent.name == "tmux: server" || parent.name == "screen") return true;  // by name
   return std::any_of(host.processes.begin(), host.processes.end(),
                      [&](const ProcessBrief& process) { return process.parent == parent.pid && process.state != 'Z'; });
 }
@@ -242,9 +238,8 @@ bool works_on(const Scene& scene, const Subject& subject) {
   }
   const ProcessTrack* const track = subject.track;
   if (computes || track == nullptr || !track->measured) return computes;
-  constexpr double kMuch = 0.5;  // of a core
   const bool in_time = track->defunct.length() < scene.limits[kR6High];
-  return track->cpu_share > (in_time ? scene.limits[kR8Cpu] : kMuch) && (in_time || !may_poll(*track));
+  return track->cpu_share > (in_time ? scene.limits[kR8Cpu] : kMuchCpu) && (in_time || !may_poll(*track));
 }
 
 /// While threads of it live, nobody can collect it; a signal to it reaches them.

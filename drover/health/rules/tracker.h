@@ -127,6 +127,8 @@ class Tracker {
 
 /// Bytes a second that no heartbeat writes, and no monitor that a job started.
 inline constexpr double kMuchTraffic = 1e6;
+/// Work, and no polling now and then: of a core.
+inline constexpr double kMuchCpu = 0.5;
 
 /// The gate G0: why the driver's activity list says nothing about processes here; empty when it can be trusted. Pure.
 std::string cannot_judge(const GpuSample& gpu, const HostSample& host, bool container);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "drover/health/rules/job_view.h"
 #include "drover/health/rules/kernel_place.h"
@@ -11,6 +13,13 @@ namespace {
 bool is_account_of_service(std::uint32_t uid) {
   constexpr std::uint32_t kFirstOfPersons = 1000, kFirstDynamic = 61'184, kLastDynamic = 65'519;
   return (uid > 0 && uid < kFirstOfPersons) || (uid >= kFirstDynamic && uid <= kLastDynamic);
+}
+
+/// Whether it is a job that a service was given, and ends by itself.
+bool is_job_of_service(const HostSample& host, const Subject& subject) {
+  const Ancestors above(host, *subject.brief);
+  return std::any_of(above.begin(), above.end(),
+                     [&](const ProcessBrief& at) { return is_launcher(at, find_detail(host, at.pid)); });
 }
 
 /// Whether systemd started it, or what leads its session, in a unit of the system with an account of its own. Who runs
@@ -28,10 +37,13 @@ bool is_of_unit(const Scene& scene, const Subject& subject) {
 
 /// Whether supervisord or the like started it, by a shell's script or without one.
 bool is_supervised(const HostSample& host, const Subject& subject) {
+  static constexpr auto kNames =
+      std::to_array<std::string_view>({"supervisord", "s6-supervise", "runsv", "circusd", "PM2 v"});
   for (const ProcessBrief& ancestor : Ancestors(host, *subject.brief)) {
     const ProcessDetail* const detail = find_detail(host, ancestor.pid);
     if (detail != nullptr && detail->command.find("/supervisord") != detail->command.npos) return true;
-    if (ancestor.name == "supervisord" || ancestor.name == "s6-supervise" || ancestor.name == "runsv") return true;
+    if (std::any_of(kNames.begin(), kNames.end(), [&](auto name) { return ancestor.name.starts_with(name); }))
+      return true;
     const bool shell = is_terminal(ancestor, nullptr);  // by its name
     if (!shell || is_terminal(ancestor, detail)) return false;
   }
@@ -68,7 +80,7 @@ std::string reason_to_wait(const JobView& view) {
   const Subject& subject = view.subject;
   const HostSample& host = view.scene.last.host;
   if (subject.kind != Kind::kPlain || subject.detail == nullptr || subject.job.ranked()) return {};
-  if (is_of_unit(view.scene, subject) || is_supervised(host, subject))
+  if (!is_job_of_service(host, subject) && (is_of_unit(view.scene, subject) || is_supervised(host, subject)))
     return "a fault: a service of the machine waits for work";
   const ProcessBrief* const user = user_of_engine(host, *subject.brief);
   if (user == nullptr || !is_at_work(view, *user)) return {};

@@ -315,12 +315,12 @@ proc 4000 ppid=90 cmd="python look.py" wchan=futex_wait_queue env="LSB_JOBID=77 
 on 0 4000 vram=12
 )"},
     {"idle-in-pbs", R"(
-title An idle script of a PBS job
+title An idle script of a PBS job, whose script a login shell reads
 window 7500
 expect R8 warning 4000
 gpu 0 power=64
 proc 80 name=pbs_mom uid=0 cmd="/opt/pbs/sbin/pbs_mom"
-proc 90 ppid=80 name=bash cmd="-bash"
+proc 90 ppid=80 name=bash cmd="-bash" batch=1 env="PBS_JOBID=1234.head1"
 proc 4000 ppid=90 cmd="python look.py" wchan=futex_wait_queue env="PBS_JOBID=1234.head1"
 on 0 4000 vram=12
 )"},

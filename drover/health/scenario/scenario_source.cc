@@ -168,6 +168,7 @@ ProcessDetail detail_of(const Thing& process) {
   const int port = static_cast<int>(process.number("listen"));
   detail.listens = port != 0 && is_port_of_service(port, parse_first_free_port(""));
   detail.reads_terminal = process.number("tty") != 0;
+  if (process.number("batch") != 0) detail.at_terminal = false;
   return detail;
 }
 

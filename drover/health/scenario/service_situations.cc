@@ -267,6 +267,89 @@ proc 90 name=bash
 proc 4000 ppid=90 cmd="python fit_offload.py" state=R cpu=1 kill=1
 on 0 4000 vram=5
 )"},
+    {"idle-none-vllm-beside-web-server", R"(
+title A program has vLLM's engine as one child and a web server as the other; it rests over night
+window 30000
+expect none
+gpu 0 power=70
+proc 90 name=bash
+proc 1000 ppid=90 cmd="python launch.py" wchan=do_wait
+proc 3999 ppid=1000 cmd="python -m uvicorn app:app --port 8000" listen=8000 wchan=do_epoll_wait
+proc 4001 ppid=1000 name=VLLM::EngineCor cmd=VLLM::EngineCore wchan=do_epoll_wait
+on 0 4001 vram=70
+)"},
+    {"idle-vllm-beside-recorder", R"(
+title A script that has asked all its questions still holds vLLM's engine; what listens below it only records
+window 8000
+expect R8 warning 4001
+gpu 0 power=70
+proc 90 name=bash
+proc 1000 ppid=90 cmd="python label.py" wchan=futex_wait_queue
+proc 3999 ppid=1000 name=wandb-core cmd="/srv/env/bin/wandb-core --port-filename p.txt" listen=8123 wchan=futex_wait_queue
+proc 4001 ppid=1000 name=VLLM::EngineCor cmd=VLLM::EngineCore wchan=do_epoll_wait
+on 0 4001 vram=70
+)"},
+    {"idle-none-model-beside-web-part", R"(
+title A program of one's own keeps the model in one part of itself and listens in another; it rests over night
+window 30000
+expect none
+gpu 0 power=62
+proc 90 name=bash
+proc 1000 ppid=90 cmd="python app.py" wchan=do_wait
+proc 3999 ppid=1000 cmd="python app.py" listen=8000 wchan=do_epoll_wait
+proc 4000 ppid=1000 cmd="python app.py" wchan=futex_wait_queue
+on 0 4000 vram=20
+)"},
+    {"idle-task-of-airflow-unit", R"(
+title A unit of Airflow's scheduler, with an account of its own, runs the tasks itself: one has slept for eight hours
+window 30000
+expect R8 warning 4000
+gpu 0 power=62
+proc 80 ppid=1 uid=987 session=80 name=airflow cmd="/srv/airflow/bin/python /srv/airflow/bin/airflow scheduler" cgroup=/system.slice/airflow-scheduler.service
+proc 82 ppid=80 uid=987 session=80 name=airflow cmd="airflow task runner: fit.step" cgroup=/system.slice/airflow-scheduler.service
+proc 4000 ppid=82 uid=987 session=80 cmd="python fit.py" wchan=futex_wait_queue cgroup=/system.slice/airflow-scheduler.service
+on 0 4000 vram=20
+)"},
+    {"idle-none-kept-by-pm2", R"(
+title A consumer of a queue that pm2 keeps alive rests over night
+window 30000
+expect none
+gpu 0 power=62
+proc 80 name="PM2 v5.3.0: God" cmd="PM2 v5.3.0: God Daemon /home/a/.pm2"
+proc 4000 ppid=80 cmd="python consume.py" wchan=do_epoll_wait
+on 0 4000 vram=10
+)"},
+    {"idle-none-matlab-other-thread", R"(
+title MATLAB without a desktop waits at its prompt for two hours: its first thread is not the one that reads
+window 8000
+expect none
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 name=MATLAB cmd="/opt/matlab/bin/glnxa64/MATLAB -nodisplay" wchan=futex_wait_queue
+on 0 4000 vram=10
+)"},
+    {"idle-matlab-from-file", R"(
+title MATLAB got its commands from a file, has done them, and has been idle for two hours
+window 8000
+expect R8 warning 4000
+gpu 0 power=62
+proc 90 name=bash
+proc 4000 ppid=90 name=MATLAB cmd="/opt/matlab/bin/glnxa64/MATLAB -nodisplay" batch=1 wchan=futex_wait_queue
+on 0 4000 vram=10
+)"},
+    {"spinning-one-of-pool", R"(
+title A sweep in a pool of processes: one worker's kernel has spun for three hours, another one trains models of its own
+window 10800
+expect R6 warning 4000
+gpu 0 power=95
+gpu 1 power=300 util=95
+proc 90 name=bash
+proc 100 ppid=90 cmd="python sweep.py" wchan=futex_wait_queue
+proc 4000 ppid=100 cmd="python sweep.py" state=R cpu=1 io=0
+proc 4001 ppid=100 cmd="python sweep.py" state=R cpu=1 io=1e6
+on 0 4000 vram=20 sm=100 mem=0
+on 1 4001 vram=20 sm=95 mem=40
+)"},
 };
 
 }  // namespace
