@@ -86,6 +86,7 @@ struct ProcessDetail {
 /// Who has device files of GPUs open; without any number: a control file only (nvidiactl, nvidia-uvm, kfd).
 struct Holder {
   int pid = 0;
+  bool uvm = false;  ///< nvidia-uvm, as every program of CUDA has: a monitor or a device plugin does without
   std::vector<int> minors;
   std::vector<int> render_minors;  ///< of DRM's render nodes: AMD's and Intel's GPUs
 };

@@ -130,6 +130,7 @@ void Machine::write_process(const World& world, const Thing& process) {
         detail.reads_terminal ? "0 0x0 0x7ffd12345678 0x400 0x0 0x0 0x0 0x7ffd0 0x7f1\n" : "running\n");
   if (process.number("listen") != 0) link(folder + "/fd/3", "socket:[" + inode + "]");
   int number = 10;
+  if (!minors_of(process).empty() && process.number("uvm", 1) != 0) link(folder + "/fd/9", "/dev/nvidia-uvm");
   for (const int id : minors_of(process)) {
     const Thing* const gpu = world.find("gpu", id);
     link(folder + "/fd/" + std::to_string(number++), gpu == nullptr || is_nvidia(*gpu)

@@ -201,6 +201,8 @@ TEST(Job, OfSlurmIsAlsoKnownByTheCgroupThatSlurmMade) {
         "/user.slice/user-1000.slice/user@1000.service/slurmstepd.scope/job_77", "/system.slice/fit.scope/job_77"})
     EXPECT_EQ(label(cgroup), "") << cgroup;
   detail.environment["SLURM_JOB_ID"] = "76";
+  EXPECT_EQ(label("/slurm/uid_1000/job_77/step_0"), "slurm 77") << "the environment is that of another job";
+  detail.environment["SLURM_JOB_ID_HET_GROUP_1"] = "77";
   EXPECT_EQ(label("/slurm/uid_1000/job_77/step_0"), "slurm 76") << "the first part of a heterogeneous job";
 }
 

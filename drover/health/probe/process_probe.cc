@@ -115,11 +115,13 @@ std::optional<Holder> holder_of(const os::HostFolder& proc, int pid, bool& unrea
   const auto names = descriptors.names(kMostDescriptors);
   unreadable = !names && descriptors.access() != os::Access::kGone;
   if (!names) return std::nullopt;
-  Holder holder{pid, {}, {}};
+  Holder holder;
+  holder.pid = pid;
   bool control = false;
   for (const std::string& name : *names) {
     const std::string link = descriptors.link(name.c_str()).value_or(std::string());
     if (link.size() < 8 || link.compare(0, 5, "/dev/") != 0) continue;
+    holder.uvm = holder.uvm || link == "/dev/nvidia-uvm";
     control = control || is_nvidia_control(link) || link == "/dev/kfd";
     add_once(holder.minors, nvidia_minor(link));
     add_once(holder.render_minors, render_minor(link));

@@ -28,7 +28,9 @@ bool is_paused(const Subject& subject) { return subject.track != nullptr && subj
 
 Kind kind_of(const Scene& scene, const Subject& subject) {
   const Kind kind = health::kind_of(scene.last.host, *subject.brief, subject.detail);
-  if (draws_only(subject) && !subject.job.ranked()) return Kind::kSystem;
+  // In a job's container or batch job it may render for hours on no screen.
+  const bool at_screen = subject.job.scheduler.empty() || subject.job.scheduler == "systemd";
+  if (draws_only(subject) && at_screen && !subject.job.ranked()) return Kind::kSystem;
   return kind != Kind::kSystem && is_paused(subject) ? Kind::kStopped : kind;
 }
 
@@ -156,10 +158,13 @@ void advise_continuing(Finding& finding, const Subject& subject) {
 
 namespace {
 
-/// Of an array only the one task: the others may be at work.
+std::string quoted(const std::string& id) { return id.find_first_of("[]\\") == id.npos ? id : "'" + id + "'"; }
+
+/// Of an array only the one task, of a job the one step: the others may be at work, also on other nodes.
 std::string how_to_cancel(const Job& job) {
-  const std::string id = job.id.find('[') == job.id.npos ? job.id : "'" + job.id + "'";
-  if (job.scheduler == "slurm") return "scancel " + (job.array_task.empty() ? job.id : job.array_task);
+  const std::string id = quoted(job.id);
+  const std::string& slurm = job.array_task.empty() ? job.id : job.array_task;
+  if (job.scheduler == "slurm") return "scancel " + slurm + (job.step.empty() ? "" : "." + job.step + " (that step)");
   if (job.scheduler == "pbs") return "qdel " + id;
   return job.scheduler == "lsf" ? "bkill " + id : std::string();
 }
@@ -167,7 +172,7 @@ std::string how_to_cancel(const Job& job) {
 /// A user's own unit is known to his own systemd alone.
 std::string unit_of(const Job& job) {
   return "; end it by its unit" + std::string(job.of_user ? ", as that user: systemctl --user" : ": systemctl") +
-         " stop " + job.id;
+         " stop " + quoted(job.id);
 }
 
 }  // namespace
@@ -179,7 +184,8 @@ void advise_asking(Finding& finding, const Job& job) {
   if (job.scheduler == "kubernetes")
     ask += "; end it by the scheduler: kubectl delete pod NAME, of the pod with the uid " + job.id +
            " (kubectl get pods -A -o yaml)";
-  if (job.scheduler == "docker") ask += "; end it by its engine: docker stop " + job.id;
+  if (job.scheduler == "docker")
+    ask += "; end it by its engine" + std::string(job.of_user ? ", as that user" : "") + ": docker stop " + job.id;
   if (job.scheduler == "podman") ask += "; end it by its engine, as that user: podman stop " + job.id;
   if (job.scheduler == "systemd" && !job.left_in_unit) ask += unit_of(job);
   finding.action.push_back(std::move(ask));
@@ -208,16 +214,62 @@ bool rests(const Scene& scene, const std::vector<Subject>& all, const Subject& s
   return on_gpus && subject.track != nullptr && lasts(subject.track->calm);
 }
 
-/// One that would end with it when its container, pod, unit or Slurm job is ended as a whole, and may be at work. The
-/// other ranks of its job are ended with it anyway. nullptr: there is none.
-const Subject* at_work_beside(const Scene& scene, const std::vector<Subject>& all, const Subject& subject) {
+/// Whether the other ends too when the container, pod, unit, job or step of the one is ended as a whole.
+bool ends_with(const Job& one, const Job& other) {
+  const bool same_step = one.step.empty() || other.step == one.step;
+  return !one.scheduler.empty() && other.scheduler == one.scheduler && other.id == one.id && same_step;
+}
+
+bool is_of_same_ranks(const Job& one, const Job& other) {
+  return one.ranked() && other.ranked() && one.group == other.group;
+}
+
+/// What it and those below it use of the CPU, without those below it that are on GPUs.
+double own_cpu(const Scene& scene, const std::vector<Subject>& all, int pid) {
+  const HostSample& host = scene.last.host;
+  const ProcessTrack* const track = scene.tracker.process(key_of(host, pid));
+  if (track == nullptr || !track->measured) return 0;
+  double share = track->cpu_share;
+  for (const Subject& subject : all) {
+    if (subject.brief == nullptr || subject.track == nullptr || !subject.track->measured) continue;
+    const auto lies_between = [&](const Subject& other) {
+      return other.brief != nullptr && descends_from(host, *other.brief, pid) &&
+             descends_from(host, *subject.brief, other.pid);
+    };
+    const bool topmost = std::none_of(all.begin(), all.end(), lies_between);
+    if (topmost && descends_from(host, *subject.brief, pid)) share -= subject.track->cpu_share;
+  }
+  return share;
+}
+
+/// What works on the CPU alone, as another kernel of its JupyterLab or another step does: what started it too is seen.
+/// 0: nothing.
+int cpu_work_beside(const Scene& scene, const std::vector<Subject>& all, const Subject& subject) {
+  const HostSample& host = scene.last.host;
+  for (const auto& [pid, detail] : host.details) {
+    const ProcessBrief* const process = find_process(host, pid);
+    const int number = pid;
+    const bool on_gpu = std::any_of(all.begin(), all.end(), [&](const Subject& other) { return other.pid == number; });
+    if (process == nullptr || on_gpu || process->state == 'Z') continue;
+    const Job job = job_of(host, *process, detail);
+    if (!ends_with(subject.job, job) || is_of_same_ranks(subject.job, job)) continue;
+    const bool below = std::any_of(all.begin(), all.end(), [&](const Subject& other) {
+      return other.brief != nullptr && descends_from(host, *process, other.pid);
+    });
+    if (!below && own_cpu(scene, all, pid) > scene.limits[Limit::kR8Cpu]) return pid;
+  }
+  return 0;
+}
+
+/// One that would end with it when its container, pod, unit, job or step is ended as a whole, and may be at work. The
+/// other ranks of its job are ended with it anyway. 0: there is none.
+int at_work_beside(const Scene& scene, const std::vector<Subject>& all, const Subject& subject) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Subject& other) {
     if (other.pid == subject.pid || other.brief == nullptr || other.brief->state == 'Z') return false;
-    if (other.job.scheduler != subject.job.scheduler || other.job.id != subject.job.id) return false;
-    const bool same_job = subject.job.ranked() && other.job.ranked() && other.job.group == subject.job.group;
-    return !same_job && !rests(scene, all, other, subject.kind);
+    return ends_with(subject.job, other.job) && !is_of_same_ranks(subject.job, other.job) &&
+           !rests(scene, all, other, subject.kind);
   });
-  return found == all.end() ? nullptr : &*found;
+  return found != all.end() ? found->pid : cpu_work_beside(scene, all, subject);
 }
 
 /// Whether it, or its launcher, is the first process of its container, which ends with that in any case.
@@ -237,8 +289,7 @@ const ProcessBrief* shell_beside(const HostSample& host, const Subject& subject)
     const ProcessDetail* const detail = find_detail(host, process.pid);
     if (detail == nullptr || process.pid == subject.pid || process.state == 'Z') return false;
     if (!is_terminal(process, detail)) return false;
-    const Job job = job_of(host, process, *detail);
-    return job.scheduler == subject.job.scheduler && job.id == subject.job.id;
+    return ends_with(subject.job, job_of(host, process, *detail));
   });
   return found == processes.end() ? nullptr : &*found;
 }
@@ -248,15 +299,14 @@ const ProcessBrief* shell_beside(const HostSample& host, const Subject& subject)
 void advise_asking(const Scene& scene, const std::vector<Subject>& all, const Subject& subject, Finding& finding) {
   const HostSample& host = scene.last.host;
   const bool alone = subject.job.scheduler.empty();
-  const Subject* const other = alone ? nullptr : at_work_beside(scene, all, subject);
-  const ProcessBrief* const shell = alone || other != nullptr ? nullptr : shell_beside(host, subject);
-  if (other == nullptr && shell == nullptr) return advise_asking(finding, subject.job);
+  const int other = alone ? 0 : at_work_beside(scene, all, subject);
+  const ProcessBrief* const shell = alone || other != 0 ? nullptr : shell_beside(host, subject);
+  if (other == 0 && shell == nullptr) return advise_asking(finding, subject.job);
   advise_asking(finding, Job());
   const std::string whole = subject.job.label.empty() ? subject.job.id : subject.job.label;
-  finding.action.back() +=
-      "; do not end " + whole + " as a whole: pid " +
-      (other != nullptr ? name_of(host, other->pid) + " of it may be at work"
-                        : name_of(host, shell->pid) + " of it is a shell that a person types into");
+  finding.action.back() += "; do not end " + whole + " as a whole: pid " +
+                           (other != 0 ? name_of(host, other) + " of it may be at work"
+                                       : name_of(host, shell->pid) + " of it is a shell that a person types into");
 }
 
 void advise_evidence(Finding& finding, int pid, bool collective, bool python) {

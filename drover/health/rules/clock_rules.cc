@@ -7,17 +7,20 @@ namespace drover::inline v1::health {
 
 using enum Limit;
 
+namespace {
+constexpr double kHottest = 200;  // degrees: what is more is no measurement
+}  // namespace
+
 void judge_clocks(const Scene& scene, std::vector<Finding>& findings) {
   for (const GpuSample& gpu : scene.last.driver.gpus) {
     const GpuTrack* const track = scene.tracker.gpu(gpu.uuid);
     if (track == nullptr || !track->slowed.holds() || !gpu.stuck_in.empty()) continue;
-    const Reading reasons = gpu[Metric::kClockReasons];
-    if (!reasons.ok()) continue;
-    const bool brake = (reasons.value & kPowerBrake) != 0;
+    if (track->slowed_by == 0) continue;  // the history does not tell it, and no look since then has seen it
+    const bool brake = (track->slowed_by & kPowerBrake) != 0;
     Finding finding = about(Rule::kR1, gpu, brake ? "SLOWED BY A POWER BRAKE" : "SLOWED BY HEAT");
     finding.because.push_back("its hardware cuts its clocks, to half or less, while it is at work, for " +
                               duration_text(track->slowed.length()));
-    if (const auto celsius = gpu[Metric::kTemperature].number())
+    if (const auto celsius = gpu[Metric::kTemperature].number(); celsius && *celsius < kHottest)
       finding.because.push_back("it is " + std::to_string(static_cast<int>(*celsius)) + " degrees Celsius hot");
     finding.not_because.emplace_back(
         "the usual limits of power and heat: software keeps those, before hardware has to");

@@ -83,9 +83,9 @@ void note_importers(const Scene& scene, const GpuSample& gpu, Finding& finding) 
 
 bool is_supervisor(std::string_view name) {
   static constexpr auto kStarts = std::to_array<std::string_view>(
-      {"containerd", "conmon", "dockerd", "podman", "runc",    "crun",     "runsc",     "kubelet",
-       "crio",       "slurm",  "pbs_mom", "sge_",   "condor_", "sshd",     "systemd",   "cron",
-       "atd",        "login",  "sudo",    "s6-",    "runsv",   "supervis", "jupyterhub"});
+      {"containerd", "conmon", "dockerd",    "podman",  "runc", "crun",    "runsc",    "kubelet",
+       "crio",       "slurmd", "slurmstepd", "pbs_mom", "sge_", "condor_", "sshd",     "systemd",
+       "cron",       "atd",    "login",      "sudo",    "s6-",  "runsv",   "supervis", "jupyterhub"});
   return std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return name.starts_with(start); });
 }
 
@@ -119,7 +119,8 @@ std::optional<UnlistedHolders> unlisted_holders(const Scene& scene, const GpuSam
     };
     if (process == nullptr || std::any_of(gpu.rows.begin(), gpu.rows.end(), is_its_own)) continue;
     if (kind_of(host, *process, find_detail(host, holder.pid)) == Kind::kSystem) continue;
-    const std::string why = innocence(scene, *process, listed, uid);
+    const bool watches = nvidia && !holder.uvm;
+    const std::string why = watches ? "it only looks, as monitors do" : innocence(scene, *process, listed, uid);
     (why.empty() ? result.pids : result.others[why]).push_back(holder.pid);
   }
   return result;

@@ -49,14 +49,37 @@ constexpr std::array<std::string_view, 5> kSupervisors = {"nomad", "gitlab-runne
 
 /// Units in which others' processes stay, or all of a person's: to end one of these by its unit would end them all.
 bool is_host_of_others(std::string_view unit) {
-  static constexpr auto kStarts = std::to_array<std::string_view>(
-      {"gnome-terminal", "tmux", "screen", "vncserver", "xrdp", "emacs", "dbus", "app-",  // of persons
-       "actions.runner.", "vsts.agent.", "k3s", "rke2-", "gridengine", "sgeexecd"});
-  static constexpr auto kHosts = std::to_array<std::string_view>(
-      {"cron",           "crond",   "cronie",     "anacron",        "atd",         "ssh",
-       "sshd",           "user",    "jupyterhub", "slurmd",         "pbs",         "pbs_mom",
-       "lsfd",           "condor",  "flux",       "rstudio-server", "code-server", "buildkite-agent",
-       "teamcity-agent", "kubelet", "docker",     "containerd",     "podman"});
+  static constexpr auto kStarts =
+      std::to_array<std::string_view>({"gnome-terminal",  "tmux",        "screen", "vncserver", "xrdp",
+                                       "emacs",           "dbus",        "app-",  // of persons
+                                       "actions.runner.", "vsts.agent.", "k3s",    "rke2-",     "gridengine",
+                                       "sgeexecd",        "hadoop",      "yarn",   "spark",     "airflow",
+                                       "celery",          "dask",        "flink",  "oar-node",  "prefect",
+                                       "dagster"});
+  static constexpr auto kHosts = std::to_array<std::string_view>({"cron",
+                                                                  "crond",
+                                                                  "cronie",
+                                                                  "anacron",
+                                                                  "atd",
+                                                                  "ssh",
+                                                                  "sshd",
+                                                                  "user",
+                                                                  "jupyterhub",
+                                                                  "slurmd",
+                                                                  "pbs",
+                                                                  "pbs_mom",
+                                                                  "lsfd",
+                                                                  "ray",
+                                                                  "condor",
+                                                                  "flux",
+                                                                  "rstudio-server",
+                                                                  "code-server",
+                                                                  "buildkite-agent",
+                                                                  "teamcity-agent",
+                                                                  "kubelet",
+                                                                  "docker",
+                                                                  "containerd",
+                                                                  "podman"});
   const std::string_view name = unit.substr(0, unit.find_first_of("@."));
   return is_one_of(name, kHosts) || is_one_of(name, kSupervisors) ||
          std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return unit.starts_with(start); });
@@ -71,8 +94,16 @@ bool is_safe_in_shell(const std::string& name) {
   return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
 }
 
+/// Also with what a shell would leave alone in quotes only, see how_to_cancel: "12[3].n1" is an array's task, and
+/// systemd writes "\\x2d" for a dash.
+bool is_safe_in_quotes(std::string name) {
+  std::erase_if(name, [](char c) { return std::string_view("[]\\").find(c) != std::string_view::npos; });
+  return is_safe_in_shell(name);
+}
+
 void find_container(Job& job, const std::string& cgroup) {
-  if (cgroup.find("kubepods") != cgroup.npos) {
+  const std::size_t users = cgroup.find("/user@");  // below it names are as that user likes them
+  if (cgroup.find("kubepods") < users) {
     std::string id = part_after(cgroup, "/pod");
     if (id.empty()) id = part_after(cgroup, "-pod");
     if (!is_safe_in_shell(id)) return;
@@ -85,6 +116,7 @@ void find_container(Job& job, const std::string& cgroup) {
   for (const std::string_view mark : {"/docker-", "/docker/", "/libpod-"}) {
     const std::string id = part_after(cgroup, mark);
     if (!is_safe_in_shell(id)) continue;
+    job.of_user = users != cgroup.npos;
     job.scheduler = mark == "/libpod-" ? "podman" : "docker";
     job.id = id.substr(0, 12);
     job.label = "container " + job.id;
@@ -93,11 +125,11 @@ void find_container(Job& job, const std::string& cgroup) {
   const std::size_t slash = cgroup.rfind('/');
   if (slash == cgroup.npos || !cgroup.ends_with(".service")) return;
   std::string unit = cgroup.substr(slash + 1);
-  if (!is_safe_in_shell(unit) || is_host_of_others(unit)) return;
+  if (!is_safe_in_quotes(unit) || is_host_of_others(unit)) return;
   job.scheduler = "systemd";
   job.id = std::move(unit);
   job.label = "unit " + job.id;
-  job.of_user = cgroup.find("/user@") < slash;
+  job.of_user = users < slash;
 }
 
 /// The number of the job in the cgroup that Slurm made for it, which anybody may read; empty: it is in none. A user may
@@ -115,17 +147,11 @@ bool has_own_master(const ProcessDetail& detail) {
          master->substr(0, 4) == "127.";
 }
 
-/// "12", "12[3].n1": the brackets of an array's task are for the shell to leave alone, see how_to_cancel.
-bool is_batch_id(std::string id) {
-  std::erase_if(id, [](char c) { return c == '[' || c == ']'; });
-  return is_safe_in_shell(id);
-}
-
 /// What other batch systems say of the job, in its environment only.
 void find_batch_job(Job& job, const ProcessDetail& detail) {
   for (const auto& [name, scheduler] : {std::pair("PBS_JOBID", "pbs"), std::pair("LSB_JOBID", "lsf")}) {
     const std::string* const id = variable(detail, name);
-    if (id == nullptr || !is_batch_id(*id)) continue;
+    if (id == nullptr || !is_safe_in_quotes(*id)) continue;
     job.scheduler = scheduler;
     job.id = *id;
     const std::optional<int> index = number(detail, {"LSB_JOBINDEX"});
@@ -204,6 +230,60 @@ void find_components(Job& job, const ProcessDetail& detail) {
   }
 }
 
+/// The cgroup that Slurm made is right where the environment was carried over from another job, unless that is of a
+/// heterogeneous one of which the cgroup tells the part.
+void find_slurm_job(Job& job, const ProcessDetail& detail) {
+  const std::string* const told = variable(detail, "SLURM_JOB_ID");
+  const std::string made = slurm_job_of(detail.cgroup);
+  Job own;
+  find_components(own, detail);
+  const auto& parts = own.components;
+  const bool carried = !made.empty() && std::find(parts.begin(), parts.end(), made) == parts.end();
+  const bool is_number = told != nullptr && os::parse_number(*told);
+  const std::string id = is_number && !carried ? *told : made;
+  if (id.empty()) return;
+  const bool agree = is_number && *told == id;
+  job.scheduler = "slurm";
+  job.id = id;
+  job.label = "slurm " + job.id;
+  job.components = agree ? parts : std::vector<std::string>();
+  const std::string* const array = variable(detail, "SLURM_ARRAY_JOB_ID");
+  const std::string* const task = variable(detail, "SLURM_ARRAY_TASK_ID");
+  if (agree && array != nullptr && *array == id && task != nullptr && os::parse_number(*task))
+    job.array_task = id + "_" + *task;
+}
+
+/// One that wrote a title over its environment, and its job's number with it, is of the job of who started it.
+void inherit_job(Job& job, const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
+  if (detail.environment_known) return;
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    const ProcessDetail* const more = find_detail(host, ancestor.pid);
+    if (more == nullptr || !more->uid || more->uid != detail.uid) return;
+    if (!more->environment_known) continue;
+    const Job above = job_of(*more);
+    const bool batch = above.scheduler == "pbs" || above.scheduler == "lsf";
+    if (!batch && (above.scheduler != "slurm" || (job.scheduler == "slurm" && job.id != above.id))) return;
+    job.scheduler = above.scheduler;
+    job.id = above.id;
+    job.label = above.label;
+    job.array_task = above.array_task;
+    job.components = above.components;
+    return;
+  }
+}
+
+/// Its step of Slurm, as the slurmstepd above it says: "slurmstepd: [77.2]". Empty: a job's script, or not Slurm's.
+std::string step_of(const Job& job, const HostSample& host, const ProcessBrief& process) {
+  for (const ProcessBrief& ancestor : Ancestors(host, process)) {
+    const ProcessDetail* const detail = find_detail(host, ancestor.pid);
+    if (ancestor.name != "slurmstepd" || detail == nullptr) continue;
+    const std::string step = part_after(detail->command, "[" + job.id + ".");
+    const std::string number = step.substr(0, step.find(']'));
+    return os::parse_number(number) ? number : std::string();
+  }
+  return {};
+}
+
 /// The oldest of it and its ancestors that is in its cgroup.
 const ProcessBrief& first_of_cgroup(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
   const ProcessBrief* first = &process;
@@ -234,9 +314,12 @@ bool is_in_unit_of_others(const HostSample& host, const ProcessBrief& process, c
 
 Job job_of(const ProcessDetail& detail) {
   Job job;
-  job.rank = number(detail, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK"});
+  job.rank = number(detail, {"RANK"});
   job.world_size =
       number(detail, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE", "SLURM_STEP_NUM_TASKS"});
+  // Every program that an MPI's launcher or srun starts has such a number: alone it waits for no other.
+  if (!job.rank && job.world_size.value_or(2) > 1)
+    job.rank = number(detail, {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK"});
   // An interactive shell of srun is "task 0 of 1", which makes no rank of what is started in it.
   if (!job.rank && job.world_size.value_or(1) > 1) job.rank = number(detail, {"SLURM_PROCID"});
   job.local_world_size = number(detail, {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "HOROVOD_LOCAL_SIZE",
@@ -253,18 +336,7 @@ Job job_of(const ProcessDetail& detail) {
   find_container(job, detail.cgroup);
   const std::string container = job.scheduler == "systemd" ? std::string() : job.id;
   find_batch_job(job, detail);
-  const std::string* const slurm = variable(detail, "SLURM_JOB_ID");
-  const std::string id = slurm != nullptr && os::parse_number(*slurm) ? *slurm : slurm_job_of(detail.cgroup);
-  if (!id.empty()) {
-    job.scheduler = "slurm";
-    job.id = id;
-    job.label = "slurm " + job.id;
-    find_components(job, detail);
-    const std::string* const array = variable(detail, "SLURM_ARRAY_JOB_ID");
-    const std::string* const task = variable(detail, "SLURM_ARRAY_TASK_ID");
-    if (array != nullptr && *array == id && task != nullptr && os::parse_number(*task))
-      job.array_task = id + "_" + *task;
-  }
+  find_slurm_job(job, detail);
   if (job.rank) {
     job.group = group_of(detail, container);
     job.wide_group = wide_group_of(detail);
@@ -274,6 +346,8 @@ Job job_of(const ProcessDetail& detail) {
 
 Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
   Job job = job_of(detail);
+  inherit_job(job, host, process, detail);
+  if (job.scheduler == "slurm") job.step = step_of(job, host, process);
   if (job.scheduler == "systemd" && is_in_unit_of_others(host, process, detail)) {
     job.scheduler.clear();
     job.id.clear();

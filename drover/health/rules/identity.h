@@ -16,7 +16,8 @@ struct Job {
   std::string scheduler;      ///< "slurm", "pbs", "lsf", "kubernetes", "docker", "podman", "systemd" or empty
   std::string id;             ///< of an array's task in PBS and LSF "12[3].n1", "12[3]"
   std::string array_task;     ///< "11_3" of Slurm: the one task that has the number of its whole array
-  bool of_user = false;       ///< a unit of the user's own systemd
+  std::string step;           ///< "2" of Slurm: of one step; empty: not known, or the job's script
+  bool of_user = false;       ///< a unit of the user's own systemd, or a container of his own engine
   bool left_in_unit = false;  ///< what began it there is gone, for systemd's own child leads a session: the unit may be
                               ///< that of others, as that of a runner of jobs
   std::vector<std::string>
@@ -33,9 +34,10 @@ struct Job {
   bool ranked() const noexcept { return rank.has_value(); }
 };
 Job job_of(const ProcessDetail& detail);
-/// Without the rank of the raylet that started it; with a group that also tells jobs apart of which only the launcher
-/// differs, as without PMIx; and without a unit in which other processes are, of several users as in that of a
-/// JupyterHub, or of a person as in that of a terminal: to stop it would end them all.
+/// Without the rank of the raylet that started it; with the batch job of who started it, where its own environment is
+/// not known; with a group that also tells jobs apart of which only the launcher differs, as without PMIx; and without
+/// a unit in which other processes are, of several users as in that of a JupyterHub, or of a person as in that of a
+/// terminal: to stop it would end them all.
 Job job_of(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail);
 
 /// Whether its unit is that of a program which runs services for others, as supervisord does.
@@ -59,6 +61,9 @@ bool is_reaper(const HostSample& host, int pid, bool container);
 
 /// Whether its parent started it as a part of the same program: by Python's multiprocessing or a fork.
 bool is_worker_of_parent(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail);
+
+/// Whether both run the same program, and of an interpreter the same script, with whatever arguments.
+bool is_same_program(const ProcessDetail& one, const ProcessDetail& other);
 
 /// Whether it is the first process of a container, which ends with it.
 bool is_first_of_container(const HostSample& host, int pid);

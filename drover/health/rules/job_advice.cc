@@ -20,13 +20,24 @@ bool is_alone(const JobView& view) {
 
 namespace {
 
+constexpr const char* kLookElsewhere = "look at all nodes at once (inspect --hosts, or merge), and end nobody before";
+
+/// Whether ranks are not here, of which the finding then tells.
+bool doubt_other_nodes(const JobView& view, Finding& finding) {
+  const int elsewhere = ranks_elsewhere(view);
+  if (elsewhere == 0) return false;
+  finding.not_because.push_back(
+      "a wait for another node, which is not ruled out: " + count_text(elsewhere, "rank", "ranks") + " of " +
+      std::to_string(view.subject.job.world_size.value_or(0)) + " are not here, and may still work");
+  return true;
+}
+
 /// What has to be known before anybody is ended; empty: nothing more.
 std::string before_ending(const JobView& view, Rule rule, bool by_lock) {
   if (by_lock) return "end nobody while who has the lock is at work, as a download or a build of another job may be";
   if (rule == Rule::kR6 && is_alone(view))
     return "see by its own log or results whether it goes on, and end it only if not";
-  if (rule != Rule::kR5 && ranks_elsewhere(view) > 0)
-    return "look at all nodes at once (inspect --hosts, or merge), and end nobody before";
+  if (rule != Rule::kR5 && ranks_elsewhere(view) > 0) return kLookElsewhere;
   return {};
 }
 
@@ -73,13 +84,14 @@ bool explain_waiting(const JobView& view, double held, Finding& finding) {
     return true;
   }
   name_who_may_work(view, finding);
-  const int elsewhere = ranks_elsewhere(view);
-  if (elsewhere > 0) {
-    finding.not_because.push_back(
-        "a wait for another node, which is not ruled out: " + count_text(elsewhere, "rank", "ranks") + " of " +
-        std::to_string(view.subject.job.world_size.value_or(0)) + " are not here, and may still work");
-  }
+  doubt_other_nodes(view, finding);
   return false;
+}
+
+bool name_other_nodes(const JobView& view, Finding& finding) {
+  if (!doubt_other_nodes(view, finding)) return false;
+  finding.action.emplace_back(kLookElsewhere);
+  return true;
 }
 
 }  // namespace drover::inline v1::health

@@ -13,6 +13,10 @@ bool is_alone(const JobView& view);
 /// first needs no evidence from those that wait for it. `mend` is what may help without ending anybody; empty: nothing.
 void advise(const JobView& view, Finding& finding, const std::string& mend = {});
 
+/// Ranks on other nodes, which nobody sees from here: nobody is to be ended before they are looked at. Whether there
+/// are.
+bool name_other_nodes(const JobView& view, Finding& finding);
+
 /// A rank here that may be at work, or only polls: nobody is to be ended before that is known. Whether there is one.
 bool name_who_may_work(const JobView& view, Finding& finding);
 

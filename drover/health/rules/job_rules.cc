@@ -29,6 +29,7 @@ struct Waiting {
   std::string how;
   double held = 0, enough = 0;
   int looks = 0;
+  bool polls = false;
 };
 Waiting waiting_of(const JobView& view) {
   const Thresholds& limits = view.scene.limits;
@@ -42,7 +43,7 @@ Waiting waiting_of(const JobView& view) {
   // As MPI waits. A calculation looks the same for a while, so it needs longer, and others to wait for.
   if (!track->polls.holds() || view.subject.job.world_size.value_or(1) < 2) return {};
   return {"its GPU is idle, and it uses just one core and reads and writes nothing, as one that polls, for ",
-          std::min(view.idle, track->polls.length()), limits[kR6High], view.idle_looks};
+          std::min(view.idle, track->polls.length()), limits[kR6High], view.idle_looks, true};
 }
 
 /// Whom a sign can be about: not what is stopped or debugged.
@@ -71,6 +72,8 @@ void judge_orphan(const JobView& view, std::vector<Finding>& findings) {
   if (signs.texts.empty()) return;
   const bool rests_often = subject.kind != Kind::kPlain;  // a server, a notebook
   if (rests_often || (!signs.sure && !view.holds_spinning)) waits.enough = std::max(waits.enough, limits[kR6High]);
+  // A launcher that lives would have ended them after a fault: the last one may save or convert what all have done.
+  if (waits.polls && !signs.sure && launcher_of(view) != 0) waits.enough = std::max(waits.enough, limits[kR8Warn]);
   Finding finding = about(view.scene, Rule::kR5, subject, "ORPHANED JOB");
   finding.because = signs.texts;
   finding.because.push_back(waits.how + duration_text(waits.held));
@@ -83,7 +86,8 @@ void judge_orphan(const JobView& view, std::vector<Finding>& findings) {
         : signs.texts.size() > 1 ? Confidence::kHigh
                                  : Confidence::kMedium,
         waits.looks);
-  finding.limits = {limits.text(waits.enough == limits[kR5Hold] ? kR5Hold : kR6High)};
+  const Limit limit = waits.enough == limits[kR5Hold] ? kR5Hold : waits.enough == limits[kR6High] ? kR6High : kR8Warn;
+  finding.limits = {limits.text(limit)};
   advise(view, finding);
   findings.push_back(std::move(finding));
 }
@@ -152,7 +156,7 @@ bool judge_spinning(const JobView& view, std::vector<Finding>& findings) {
   if (ranks_elsewhere(view) > 0) confidence = std::min(confidence, Confidence::kMedium);
   if (held < scene.limits[kR6Low]) finding.not_because.emplace_back("a phase without traffic: too short to rule out");
   if (server) finding.not_because.emplace_back("a fault: some servers wait for requests by spinning");
-  if (is_alone(view)) {
+  if (!explained && is_alone(view)) {
     confidence = std::min(confidence, Confidence::kMedium);
     finding.not_because.emplace_back(
         "one long kernel, or double precision on a card that is slow at it: they look the same, and it has nobody to "
@@ -280,13 +284,14 @@ double idle_below(const JobView& view) {
 }
 
 void advise_idle(const JobView& view, double held, double enough, Finding& finding) {
+  const bool stopped = view.subject.kind == Kind::kStopped;
+  if (!stopped && (name_who_may_work(view, finding) || name_other_nodes(view, finding))) {
+    finding.confidence = std::min(finding.confidence, Confidence::kMedium);
+    return advise_asking(finding, Job());
+  }
   advise_asking(view.scene, view.all, view.subject, finding);
   if (view.subject.kind == Kind::kNotebook) finding.action.emplace_back("restarting its kernel frees the memory");
-  if (view.subject.kind == Kind::kStopped) {
-    advise_continuing(finding, view.subject);
-  } else if (name_who_may_work(view, finding)) {
-    return;
-  }
+  if (stopped) advise_continuing(finding, view.subject);
   const double advised = view.scene.limits[kR8Advise];
   if (held >= advised || enough > advised) advise_ending(finding, launcher_of(view), {view.subject.pid});
 }
@@ -298,19 +303,23 @@ void judge_resting(const JobView& view, std::vector<Finding>& findings) {
   const ProcessTrack* const track = view.subject.track;
   const auto may_rest = [](const Subject::On& on) { return !on.track->cannot_judge.empty() || on.hold->idle.holds(); };
   const auto& gpus = view.subject.gpus;
-  if (scene.container || track == nullptr || !track->calm.holds() || !track->io_known || !holds_much(view) ||
-      !std::all_of(gpus.begin(), gpus.end(), may_rest) || !reason_to_idle(view, track->calm.length()).empty())
+  if (scene.container || track == nullptr || !track->blocked.holds() || !track->io_known || !holds_much(view) ||
+      !std::all_of(gpus.begin(), gpus.end(), may_rest) || !reason_to_idle(view, track->blocked.length()).empty())
     return;
-  const double held = std::min(track->calm.length(), idle_below(view));
+  const double held = std::min(track->blocked.length(), idle_below(view));
   if (held <= 0) return;
   Finding finding = about(scene, Rule::kR8, view.subject, "RESTS, HOLDS MEMORY");
-  finding.because.push_back("it never used more than " + percent_text(scene.limits[kR8Cpu]) +
+  finding.because.push_back("it never used more than " + percent_text(scene.limits[kR7Cpu]) +
                             " of a core between two looks, and read and wrote next to nothing, for " +
                             duration_text(held));
   finding.not_because.emplace_back("a kernel that runs for as long without its process: the driver does not tell");
-  grade(scene, finding, held, scene.limits[kR8Interactive], Severity::kWarning, Confidence::kMedium, track->calm.hits);
-  finding.limits = {scene.limits.text(kR8Interactive), scene.limits.text(kR8Cpu), scene.limits.text(kR8Io)};
-  if (finding.severity >= Severity::kWarning) advise_asking(scene, view.all, view.subject, finding);
+  grade(scene, finding, held, scene.limits[kR8Interactive], Severity::kWarning, Confidence::kMedium,
+        track->blocked.hits);
+  finding.limits = {scene.limits.text(kR8Interactive), scene.limits.text(kR7Cpu), scene.limits.text(kR7Io)};
+  if (finding.severity >= Severity::kWarning) {
+    advise_asking(finding, Job());  // as nobody knows what its GPU does, nothing is to be ended
+    if (view.subject.kind == Kind::kStopped) advise_continuing(finding, view.subject);
+  }
   findings.push_back(std::move(finding));
 }
 

@@ -131,17 +131,32 @@ std::string first_at_work(const JobView& view) {
   return work.empty() ? work : "the first rank (pid " + std::to_string(pid) + ") " + work;
 }
 
-/// What another does that the same program has started: torch.multiprocessing.spawn tells its workers their rank after
-/// their start, so that no environment has it. Empty: nothing.
+/// Whether the same program has started both, as parts of one: torch.multiprocessing.spawn tells its workers their rank
+/// after their start, so that no environment has it. Of those that spin also where that is a guess: workers of Ray of
+/// one name, and runs of one script, which may have got their ranks as arguments.
+bool may_meet(const JobView& view, const Subject& other) {
+  const HostSample& host = view.scene.last.host;
+  const Subject& own = view.subject;
+  if (other.brief == nullptr || other.detail == nullptr || other.job.ranked() ||
+      other.brief->parent != own.brief->parent || other.detail->uid != own.detail->uid)
+    return false;
+  if (is_part(host, own) && is_part(host, other)) return true;
+  if (!view.holds_spinning) return false;
+  if (is_ray_worker(*own.brief)) return other.brief->name == own.brief->name;
+  const ProcessBrief* const parent = find_process(host, own.brief->parent);
+  const bool typed = parent == nullptr || is_terminal(*parent, nullptr);  // by its name: a shell starts what it likes
+  return !typed && is_same_program(*own.detail, *other.detail);
+}
+
+/// What another does that the same program has started. Empty: nothing.
 std::string sibling_at_work(const JobView& view, double held) {
   const HostSample& host = view.scene.last.host;
   const Subject& own = view.subject;
-  if (!is_part(host, own) || is_adopted(host, *own.brief, view.scene.container)) return {};
+  if (own.detail == nullptr || is_adopted(host, *own.brief, view.scene.container)) return {};
   // In a collective they wait for one that saves or validates, but not for longer: parts that need nobody go on alone.
   if (view.holds_spinning && held >= view.scene.limits[kR8Warn]) return {};
   for (const Subject& other : view.all) {
-    if (other.pid == own.pid || !is_part(host, other) || other.brief->parent != own.brief->parent) continue;
-    if (other.detail->uid != own.detail->uid) continue;
+    if (other.pid == own.pid || !may_meet(view, other)) continue;
     const std::string work = work_text(JobView(view.scene, other, view.all), held);
     if (!work.empty()) return "pid " + std::to_string(other.pid) + ", started by the same process, " + work;
   }

@@ -75,9 +75,10 @@ constexpr auto kServers = std::to_array<std::string_view>({"vllm",
 constexpr std::array<std::string_view, 4> kQueues = {"celery", "[celeryd", "rq", "rqworker"};
 /// Words that make a server of whatever has one of them in its name: trtllm-serve, model_server, "lmdeploy serve".
 constexpr std::array<std::string_view, 3> kServing = {"serve", "server", "serving"};
-/// Servers of editors: what a person starts from there serves nobody.
-constexpr std::array<std::string_view, 4> kEditors = {"server-main.js", "code-server", "remote-dev-server",
-                                                      "remote-dev-serv"};
+/// Servers of editors and terminals: what a person starts from there serves nobody.
+constexpr auto kEditors =
+    std::to_array<std::string_view>({"server-main.js", "code-server", "remote-dev-server", "remote-dev-serv",
+                                     "gnome-terminal-server", "mosh-server", "wezterm-mux-server"});
 /// Programs that a person types into while they wait for that; with a script to run they are none.
 constexpr auto kPrompts = std::to_array<std::string_view>({"MATLAB", "R", "octave", "octave-cli", "octave-gui", "julia",
                                                            "maple", "MathKernel", "WolframKernel", "pdb", "ipdb"});
@@ -180,15 +181,15 @@ bool is_debugger(const ProcessDetail* detail) {
 }
 
 /// What started it, unless a person's shell lies between: what is started in a terminal is no part of who opened that.
-/// A worker of a queue may be given jobs to start, which are no servers then.
-Kind kind_of_ancestors(const HostSample& host, const ProcessBrief& process) {
+/// A worker of a queue may be given jobs to start, which are no servers then, nor are the ranks that any server starts.
+Kind kind_of_ancestors(const HostSample& host, const ProcessBrief& process, bool ranked) {
   bool of_job = false;
   for (const ProcessBrief& ancestor : Ancestors(host, process)) {
     const ProcessDetail* const more = find_detail(host, ancestor.pid);
     if (is_terminal(ancestor, more)) break;
     if (is_debugger(more)) return Kind::kDebugged;
     const Kind kind = own_kind(ancestor, more);
-    const bool gives_jobs = of_job && is_called(ancestor, program_of(more), kQueues);
+    const bool gives_jobs = of_job && (ranked || is_called(ancestor, program_of(more), kQueues));
     if (kind == Kind::kNotebook || (kind == Kind::kServer && !gives_jobs)) return kind;
     of_job = of_job || is_launcher(ancestor, more);
   }
@@ -264,11 +265,11 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
   const ProcessBrief* const parent = find_process(host, process.parent);
   const bool typed = parent != nullptr && is_terminal(*parent, find_detail(host, parent->pid));
   const Program runs = program_of(detail);
+  const bool ranked = detail != nullptr && job_of(*detail).ranked();
   if (typed && runs.prompt) return Kind::kNotebook;
   if (detail != nullptr && is_called(process, runs, kPrompts) && (detail->reads_terminal || is_matlab_prompt(*detail)))
     return Kind::kNotebook;
-  if (const Kind kind = kind_of_ancestors(host, process); kind != Kind::kPlain) return kind;
-  const bool ranked = detail != nullptr && job_of(*detail).ranked();
+  if (const Kind kind = kind_of_ancestors(host, process, ranked); kind != Kind::kPlain) return kind;
   if (is_debugger(detail) && !ranked) return Kind::kDebugged;
   const bool listens_anyway = is_ray_worker(process) || ranked;
   return !listens_anyway && is_of_service(host, process) ? Kind::kServer : Kind::kPlain;
@@ -277,6 +278,11 @@ Kind kind_of(const HostSample& host, const ProcessBrief& process, const ProcessD
 bool is_worker_of_parent(const HostSample& host, const ProcessBrief& process, const ProcessDetail& detail) {
   const bool spawned = detail.command.find("from multiprocessing.") != std::string::npos;
   return spawned || detail.command == text_of(find_detail(host, process.parent));
+}
+
+bool is_same_program(const ProcessDetail& one, const ProcessDetail& other) {
+  const Program a = program_of(&one), b = program_of(&other);
+  return !a.program.empty() && a.program == b.program && a.path == b.path;
 }
 
 bool is_reaper(const HostSample& host, int pid, bool container) {

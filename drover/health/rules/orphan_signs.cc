@@ -7,11 +7,12 @@ namespace drover::inline v1::health {
 namespace {
 
 /// Whether it belongs to a step that lives, or may belong to an salloc of its user, whatever number the environment
-/// has. What salloc starts by itself has no step, and nothing tells of which job an salloc is: what is started in a
-/// tmux there is below another process and in another session.
+/// has; or came by an ssh that lives, as launchers do that carry the environment of the first node to the others. What
+/// salloc starts by itself has no step, and nothing tells of which job an salloc is: what is started in a tmux there is
+/// below another process and in another session.
 bool is_held_by_slurm(const HostSample& host, const ProcessBrief& process) {
   for (const ProcessBrief& ancestor : Ancestors(host, process)) {
-    if (ancestor.name == "slurmstepd" || ancestor.name == "salloc") return true;
+    if (ancestor.name == "slurmstepd" || ancestor.name == "salloc" || ancestor.name.starts_with("sshd")) return true;
   }
   const auto uid_of = [&](int pid) {
     const ProcessDetail* const detail = find_detail(host, pid);

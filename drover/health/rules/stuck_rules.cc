@@ -185,11 +185,12 @@ bool is_on_gpu(const Scene& scene, int pid) {
   });
 }
 
-/// A notebook's or another server, a person's shell, or what is on a GPU itself or has another child that lives.
+/// A notebook's or another server, a person's shell, or what works, is on a GPU itself or has another child that lives.
 bool does_more(const Scene& scene, const ProcessBrief& parent) {
   const HostSample& host = scene.last.host;
   const Kind kind = kind_of(host, parent, find_detail(host, parent.pid));
   if (kind == Kind::kNotebook || kind == Kind::kServer || is_on_gpu(scene, parent.pid)) return true;
+  if (works(scene.tracker.process(key_of(host, parent.pid)))) return true;
   if (is_terminal(parent, nullptr) || parent.name == "tmux: server" || parent.name == "screen") return true;  // by name
   return std::any_of(host.processes.begin(), host.processes.end(),
                      [&](const ProcessBrief& process) { return process.parent == parent.pid && process.state != 'Z'; });

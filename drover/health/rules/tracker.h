@@ -41,6 +41,9 @@ struct ProcessTrack {
   double seen = -1;
 };
 
+/// Whether it uses more than a little CPU, or moves data; nobody knows of a nullptr.
+inline bool works(const ProcessTrack* track) { return track != nullptr && track->measured && !track->calm.holds(); }
+
 /// What is remembered of a process on a GPU.
 struct HoldTrack {
   Streak idle;           ///< nothing ran on this GPU for it
@@ -58,7 +61,10 @@ inline constexpr std::uint64_t kHeatSlowdown = 0x40, kPowerBrake = 0x80;
 
 struct GpuTrack {
   Streak unattributed;
-  Streak slowed;  ///< at work, with its clocks cut by its hardware: for heat, or its power supply
+  /// At work, with its clocks cut by its hardware: for heat, or its power supply. Its length is that of the time in
+  /// which they were cut, without as long a time in which they were not.
+  Streak slowed;
+  std::uint64_t slowed_by = 0;  ///< the reasons when that was seen last; 0: not since the program was started
   double energy_j = -1,
          power_w = -1;  ///< power_w: mean over the last interval, from the energy counter if there is one
   double nvlink_bytes = -1, nvlink_rate = -1;

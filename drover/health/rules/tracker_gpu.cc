@@ -31,12 +31,22 @@ bool served_by_mps(const GpuSample& gpu, const HostSample& host) {
 
 bool mig_on(const GpuSample& gpu) { return gpu[Metric::kMig].ok() && gpu[Metric::kMig].value == 1; }
 
-/// One that rests, or has little to do, may be held down for other reasons, and hurts nobody.
-Holds slowed(const GpuSample& gpu) {
-  const Reading reasons = gpu[Metric::kClockReasons], cores = gpu[Metric::kUtilCores];
-  if (!reasons.ok() || !cores.ok()) return Holds::kUnknown;
+/// One that rests, or has little to do, may be held down for other reasons, and hurts nobody: it says nothing. Heat
+/// lets go of one that works as soon as it is a little cooler, and takes it again: moments without it only count
+/// against it.
+void add_slowed(GpuTrack& track, const GpuSample& gpu, double at, double gap, int clear) {
   static constexpr std::uint64_t kAtWork = 50;  // percent
-  return cores.value >= kAtWork && (reasons.value & kSlowedByHardware) != 0 ? Holds::kYes : Holds::kNo;
+  const Reading reasons = gpu[Metric::kClockReasons], cores = gpu[Metric::kUtilCores];
+  const std::uint64_t by = reasons.ok() ? reasons.value & kSlowedByHardware : 0;
+  Streak& slowed = track.slowed;
+  Holds answer = Holds::kUnknown;
+  if (reasons.ok() && cores.ok() && cores.value >= kAtWork) answer = by != 0 ? Holds::kYes : Holds::kNo;
+  if (answer == Holds::kYes) track.slowed_by = by;
+  if (answer == Holds::kNo && slowed.holds() && at - slowed.last < Streak::kMoment) {
+    slowed.since += 2 * (at - std::max(track.seen, slowed.last));  // once for itself, and once against what was
+    if (slowed.since < slowed.last) answer = Holds::kUnknown;
+  }
+  slowed.add(at, at, answer, gap, clear);
 }
 
 }  // namespace
@@ -114,7 +124,7 @@ void Tracker::add_gpu(const Sample& sample, const GpuSample& gpu, bool container
     missing = rest > std::max(limits_[kR9Vram], limits_[kR9VramShare] * *total) ? Holds::kYes : Holds::kNo;
   }
   track.unattributed.add(sample.at, sample.at, missing, limits_[kGap], static_cast<int>(limits_[kClear]));
-  track.slowed.add(sample.at, sample.at, slowed(gpu), limits_[kGap], static_cast<int>(limits_[kClear]));
+  add_slowed(track, gpu, sample.at, limits_[kGap], static_cast<int>(limits_[kClear]));
   track.outlived = find_outlived(sample, gpu, track.seen);
   for (const GpuProcessRow& row : gpu.rows) add_hold(sample, gpu, track, row, container, exists);
   track.seen = sample.at;

@@ -52,8 +52,7 @@ bool is_supervised(const HostSample& host, const Subject& subject) {
 
 /// Whether the program uses more than a little CPU or its own GPU, which is seen of those above one on a GPU.
 bool is_at_work(const JobView& view, const ProcessBrief& program) {
-  const ProcessTrack* const track = view.scene.tracker.process(key_of(view.scene.last.host, program.pid));
-  if (track != nullptr && track->measured && !track->calm.holds()) return true;
+  if (works(view.scene.tracker.process(key_of(view.scene.last.host, program.pid)))) return true;
   return std::any_of(view.all.begin(), view.all.end(), [&](const Subject& other) {
     return other.pid == program.pid && !JobView(view.scene, other, view.all).holds_idle;
   });

@@ -82,6 +82,7 @@ HolderScan ScenarioSource::holders(Sample& sample) {
     } else if (!minors_of(*process).empty() && (brief.state != 'Z' || brief.threads > 1)) {
       Holder& holder = scan.holders.emplace_back();
       holder.pid = brief.pid;
+      holder.uvm = process->number("uvm", 1) != 0;
       for (const int id : minors_of(*process)) {
         const Thing* const gpu = world.find("gpu", id);
         const bool nvidia = gpu == nullptr || is_nvidia(*gpu);
