@@ -131,6 +131,16 @@ std::string first_at_work(const JobView& view) {
   return work.empty() ? work : "the first rank (pid " + std::to_string(pid) + ") " + work;
 }
 
+/// Whether it computes on another of its GPUs than the one that spins, as one that trains on both in turn.
+std::string own_work_text(const JobView& view) {
+  for (const Subject::On& on : view.subject.gpus) {
+    const bool may = &on != view.spins_on && on.hold->was_busy && !on.hold->idle.holds() && !on.hold->spinning.holds();
+    if (may && on.track->cannot_judge.empty() && shows_work(on, view.scene.limits))
+      return "it computes on GPU " + std::to_string(on.gpu->index) + " itself";
+  }
+  return {};
+}
+
 /// Whether the same program has started both, as parts of one: torch.multiprocessing.spawn tells its workers their rank
 /// after their start, so that no environment has it. Of those that spin also where that is a guess: workers of Ray of
 /// one name, and runs of one script, which may have got their ranks as arguments.
@@ -308,6 +318,7 @@ std::vector<int> members(const JobView& view) {
 std::string peer_at_work(const JobView& view, double held) {
   if (held < view.scene.limits[kR8Warn]) {
     if (std::string child = child_in_storage(view); !child.empty()) return child;
+    if (std::string own = own_work_text(view); view.holds_spinning && !own.empty()) return own;
   }
   if (!view.subject.job.ranked()) return sibling_at_work(view, held);
   for (const Subject* const peer : peers(view)) {

@@ -84,6 +84,9 @@ struct Signs {
 /// What belongs to an ended Slurm job needs no rank for that, and may be anything.
 Signs signs_of_orphan(const JobView& view);
 
+/// R8: what rests, on its GPUs or, where nobody tells of those, on the CPU.
+void judge_idle(const JobView& view, std::vector<Finding>& findings);
+
 /// "rank 3 (pid 4003)"
 std::string rank_text(const Job& job, int pid);
 

@@ -8,7 +8,7 @@ std::vector<Situation> situations() {
   for (const auto& part :
        {fault_situations(), stuck_situations(), job_situations(), rank_situations(), waiting_situations(),
         idle_situations(), memory_situations(), vendor_situations(), field_situations(), owner_situations(),
-        work_situations(), name_situations(), service_situations()}) {
+        work_situations(), name_situations(), service_situations(), beside_situations()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -22,5 +22,6 @@ std::vector<Situation> owner_situations();    // R5 to R8: whose a process is, a
 std::vector<Situation> work_situations();     // of all rules: what is at work beside, and must not be ended
 std::vector<Situation> name_situations();     // R5 to R8: what a process is, by its name and its ports
 std::vector<Situation> service_situations();  // of all rules: what waits for requests or work, and who works beside
+std::vector<Situation> beside_situations();   // of all rules: what would end with it, or is what it waits for
 
 }  // namespace drover::inline v1::health
