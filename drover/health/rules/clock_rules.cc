@@ -24,6 +24,7 @@ void judge_clocks(const Scene& scene, std::vector<Finding>& findings) {
       finding.because.push_back("it is " + std::to_string(static_cast<int>(*celsius)) + " degrees Celsius hot");
     finding.not_because.emplace_back(
         "the usual limits of power and heat: software keeps those, before hardware has to");
+    finding.not_because.emplace_back("a hang beside, which is not ruled out: one that spins looks like slow work then");
     grade(scene, finding, track->slowed.length(), scene.limits[kR1Slow], Severity::kWarning, Confidence::kHigh,
           track->slowed.hits);
     finding.limits = {scene.limits.text(kR1Slow)};

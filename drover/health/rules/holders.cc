@@ -4,6 +4,7 @@
 #include <set>
 
 #include "drover/health/rules/rules.h"
+#include "drover/health/rules/words.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -86,7 +87,7 @@ bool is_supervisor(std::string_view name) {
       {"containerd", "conmon", "dockerd",    "podman",  "runc", "crun",    "runsc",    "kubelet",
        "crio",       "slurmd", "slurmstepd", "pbs_mom", "sge_", "condor_", "sshd",     "systemd",
        "cron",       "atd",    "login",      "sudo",    "s6-",  "runsv",   "supervis", "jupyterhub"});
-  return std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return name.starts_with(start); });
+  return starts_with_any(name, kStarts);
 }
 
 std::string name_of(const HostSample& host, int pid) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "drover/health/rules/words.h"
 #include "drover/os/file_system.h"
 #include "drover/os/host_files.h"
 
@@ -37,11 +38,6 @@ std::string part_after(const std::string& path, std::string_view mark) {
   if (at == path.npos) return {};
   const std::string rest = path.substr(at + mark.size());
   return rest.substr(0, rest.find_first_of("/."));
-}
-
-template <std::size_t N>
-bool is_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
 }
 
 constexpr std::array<std::string_view, 5> kSupervisors = {"nomad", "gitlab-runner", "jenkins", "supervisor",
@@ -81,8 +77,7 @@ bool is_host_of_others(std::string_view unit) {
                                                                   "containerd",
                                                                   "podman"});
   const std::string_view name = unit.substr(0, unit.find_first_of("@."));
-  return is_one_of(name, kHosts) || is_one_of(name, kSupervisors) ||
-         std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return unit.starts_with(start); });
+  return is_one_of(name, kHosts) || is_one_of(name, kSupervisors) || starts_with_any(unit, kStarts);
 }
 
 /// Users may call their cgroups what they like, and commands with these names are to be pasted into a shell.

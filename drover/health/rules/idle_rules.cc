@@ -8,6 +8,7 @@
 #include "drover/health/rules/job_advice.h"
 #include "drover/health/rules/job_view.h"
 #include "drover/health/rules/rules.h"
+#include "drover/health/rules/words.h"
 
 namespace drover::inline v1::health {
 
@@ -31,7 +32,7 @@ bool is_suspended(const JobView& view) {
   const HostSample& host = view.scene.last.host;
   if (view.subject.brief == nullptr || view.subject.brief->state != 'T') return false;
   for (const ProcessBrief& at : Ancestors(host, *view.subject.brief)) {
-    if (std::find(kNames.begin(), kNames.end(), at.name) != kNames.end()) {
+    if (is_one_of(at.name, kNames)) {
       return std::all_of(host.processes.begin(), host.processes.end(), [&](const ProcessBrief& process) {
         // One that was in the kernel then stops when it comes out of it.
         return std::string_view("TDZ").find(process.state) != std::string_view::npos ||

@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include "drover/health/rules/words.h"
+
 namespace drover::inline v1::health {
 namespace {
 
-/// Words count at the start alone: "ll_" is of Lustre, but also in "call_rwsem_down_read_failed" and "poll_link".
-template <std::size_t N>
-bool starts_with_any(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
-}
-
-/// The kernel puts underscores before the names of inner functions.
+/// The kernel puts underscores before the names of inner functions. Words count at the start alone: "ll_" is of Lustre,
+/// but also in "call_rwsem_down_read_failed" and "poll_link".
 std::string_view without_underscores(std::string_view function) {
   function.remove_prefix(std::min(function.find_first_not_of('_'), function.size()));
   return function;

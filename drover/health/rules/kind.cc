@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "drover/health/rules/identity.h"
+#include "drover/health/rules/words.h"
 #include "drover/os/host_files.h"
 
 namespace drover::inline v1::health {
@@ -11,16 +12,6 @@ namespace {
 
 constexpr std::size_t kKernelsName = 15;  // letters of a name that the kernel keeps
 constexpr double kStartsAtOnce = 1;       // seconds
-
-template <std::size_t N>
-bool is_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
-
-template <std::size_t N>
-bool starts_with_any(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
-}
 
 /// Whether it is the program of one of these names, or a part of it: "vllm", "vllm.entrypoints.openai.api_server",
 /// "mpiexec.hydra", "VLLM::EngineCor"; but no script that has the name in its own, as "train_vllm.py" or "vllm.py".

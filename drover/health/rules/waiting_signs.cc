@@ -5,6 +5,7 @@
 
 #include "drover/health/rules/job_view.h"
 #include "drover/health/rules/kernel_place.h"
+#include "drover/health/rules/words.h"
 
 namespace drover::inline v1::health {
 namespace {
@@ -42,8 +43,7 @@ bool is_supervised(const HostSample& host, const Subject& subject) {
   for (const ProcessBrief& ancestor : Ancestors(host, *subject.brief)) {
     const ProcessDetail* const detail = find_detail(host, ancestor.pid);
     if (detail != nullptr && detail->command.find("/supervisord") != detail->command.npos) return true;
-    if (std::any_of(kNames.begin(), kNames.end(), [&](auto name) { return ancestor.name.starts_with(name); }))
-      return true;
+    if (starts_with_any(ancestor.name, kNames)) return true;
     const bool shell = is_terminal(ancestor, nullptr);  // by its name
     if (!shell || is_terminal(ancestor, detail)) return false;
   }
