@@ -224,22 +224,24 @@ bool is_of_same_ranks(const Job& one, const Job& other) {
   return one.ranked() && other.ranked() && one.group == other.group;
 }
 
-/// What it and those below it use of the CPU, without those below it that are on GPUs.
-double own_cpu(const Scene& scene, const std::vector<Subject>& all, int pid) {
+/// Whether it and those below it use the CPU, without those below it that are on GPUs.
+bool uses_cpu(const Scene& scene, const std::vector<Subject>& all, int pid) {
   const HostSample& host = scene.last.host;
+  const double enough = scene.limits[Limit::kR8Cpu];
   const ProcessTrack* const track = scene.tracker.process(key_of(host, pid));
-  if (track == nullptr || !track->measured) return 0;
+  if (track == nullptr || !track->measured || track->cpu_share <= enough) return false;
   double share = track->cpu_share;
   for (const Subject& subject : all) {
     if (subject.brief == nullptr || subject.track == nullptr || !subject.track->measured) continue;
+    if (!descends_from(host, *subject.brief, pid)) continue;
     const auto lies_between = [&](const Subject& other) {
-      return other.brief != nullptr && descends_from(host, *other.brief, pid) &&
-             descends_from(host, *subject.brief, other.pid);
+      return other.brief != nullptr && descends_from(host, *subject.brief, other.pid) &&
+             descends_from(host, *other.brief, pid);
     };
-    const bool topmost = std::none_of(all.begin(), all.end(), lies_between);
-    if (topmost && descends_from(host, *subject.brief, pid)) share -= subject.track->cpu_share;
+    const bool counted = std::any_of(all.begin(), all.end(), lies_between);  // by the one between
+    if (!counted) share -= subject.track->cpu_share;
   }
-  return share;
+  return share > enough;
 }
 
 /// What works on the CPU alone, as another kernel of its JupyterLab or another step does: what started it too is seen.
@@ -256,7 +258,7 @@ int cpu_work_beside(const Scene& scene, const std::vector<Subject>& all, const S
     const bool below = std::any_of(all.begin(), all.end(), [&](const Subject& other) {
       return other.brief != nullptr && descends_from(host, *process, other.pid);
     });
-    if (!below && own_cpu(scene, all, pid) > scene.limits[Limit::kR8Cpu]) return pid;
+    if (!below && uses_cpu(scene, all, pid)) return pid;
   }
   return 0;
 }
